@@ -9,18 +9,18 @@ pub mod vhost_user;
 
 use std::sync::Arc;
 
+use lab::act::{ActTest, tested};
+use lab::{Lab, Machine, Scenario, TraceReplay, Work};
 use model::host::{HostConfig, ProgramCosts};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Op, Span};
+use report::fio::{Formats, Report, print};
 use serde_json::Value;
 use study::decide::fleet::{self, UserRating};
-use report::fio::{Formats, Report, print};
-use lab::act::{ActTest, tested};
-use lab::{Lab, Machine, Scenario, TraceReplay, Work};
 use workload::act;
 use workload::fio::{JobSet, Surroundings, read_text};
-use workload::replay::{Beyond, Pace};
+use workload::replay::{OutOfRangePolicy, Pace};
 use workload::trace::{self, Format, Options};
 
 /// Most requests of one input: enough to reach every state of a reader.
@@ -50,7 +50,7 @@ pub fn act_config(bytes: &[u8]) {
         per_command: Span::from_us(5),
         picoseconds_per_byte: 100,
     });
-    let machine = Machine::of("fuzz", drive, HostConfig::default());
+    let machine = Machine::from_configs("fuzz", drive, HostConfig::default());
     let machine = machine.with_costs(ProgramCosts::default());
     let scenario = Scenario::new(machine, Precondition::Fresh, Work::Act(test), 1);
     let tested = tested(&Lab::new(), &scenario).expect("a block fits");
@@ -157,7 +157,10 @@ pub fn fio_results(bytes: &[u8]) {
     // Measurements have fio's results in them: what is read is written as it was, and its figures are found or refused.
     if let Ok(document) = study::measure::Document::read("fuzz", &text) {
         let again = study::measure::Document::read("fuzz", &document.text());
-        assert_eq!(again.as_ref().map(study::measure::Document::text).ok(), Some(document.text()));
+        assert_eq!(
+            again.as_ref().map(study::measure::Document::text).ok(),
+            Some(document.text())
+        );
     }
 }
 
@@ -171,7 +174,12 @@ pub fn smart(bytes: &[u8]) {
     for health in &dump.drives {
         let figures = [&health.written, &health.used_percent];
         assert!(figures.iter().any(|figure| figure.is_some()));
-        assert!(figures.into_iter().flatten().all(|figure| (0.0..=1e20).contains(&figure.value)));
+        assert!(
+            figures
+                .into_iter()
+                .flatten()
+                .all(|figure| (0.0..=1e20).contains(&figure.value))
+        );
     }
     let rating = UserRating {
         model: None,
@@ -181,15 +189,29 @@ pub fn smart(bytes: &[u8]) {
     let Ok(answer) = fleet::fleet(vec![dump], &[rating], &[]) else {
         return;
     };
-    assert!(answer.drives.is_sorted_by_key(|one| one.ends_in_years.unwrap_or(f64::INFINITY)));
+    assert!(
+        answer
+            .drives
+            .is_sorted_by_key(|one| one.ends_in_years.unwrap_or(f64::INFINITY))
+    );
     let first = report::decide::fleet::answer(&answer);
     assert!(first.chars().count() <= 160, "{first}");
     let table = report::decide::fleet::table(&answer, None);
     let notes = report::decide::fleet::method(&answer, "drivelab life", None);
-    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
     let all = [first, table, notes].concat();
-    assert!(!all.contains(|c: char| c.is_control() && c != '\n'), "{all}");
-    assert!(!report::decide::fleet::json(&answer, "").to_string().is_empty());
+    assert!(
+        !all.contains(|c: char| c.is_control() && c != '\n'),
+        "{all}"
+    );
+    assert!(
+        !report::decide::fleet::json(&answer, "")
+            .to_string()
+            .is_empty()
+    );
     assert!(!report::csv::fleet(&answer).is_empty());
 }
 
@@ -234,14 +256,14 @@ fn machine() -> Machine {
         per_command: Span::from_us(1),
         picoseconds_per_byte: 1,
     });
-    Machine::of("ram", drive, HostConfig::default())
+    Machine::from_configs("ram", drive, HostConfig::default())
 }
 
 fn replays(trace: &trace::Trace) {
     let replay = TraceReplay {
         threads: Some(1),
         pace: Pace::Depth(7),
-        beyond: Beyond::Wrap,
+        beyond: OutOfRangePolicy::Wrap,
         ..TraceReplay::new(Arc::new(trace.clone()))
     };
     let scenario = Scenario::new(machine(), Precondition::Fresh, Work::Trace(replay), 1);

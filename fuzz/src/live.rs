@@ -2,17 +2,17 @@
 
 use std::sync::OnceLock;
 
-use live::nbd::NbdConnection;
-use live::nbd::wire::{self, Request};
-use live::offline::Offline;
-use live::store::State;
-use live::{Ending, Limits, Served, Setup};
-use model::media::Precondition;
 use catalogue::{DriveSheet, drive};
+use live::nbd::NbdConnection;
+use live::nbd::wire::{self, NbdRequest};
+use live::offline::Offline;
+use live::store::SavedState;
+use live::{ConnectionLimits, Ending, ServedDevice, Setup};
+use model::media::Precondition;
 use workload::faults;
 
 /// A small drive in memory.
-pub fn small_drive() -> Served {
+pub fn small_drive() -> ServedDevice {
     static SHEET: OnceLock<DriveSheet> = OnceLock::new();
     let sheet = SHEET.get_or_init(|| drive("ram-disk").expect("a drive of the catalogue"));
     Setup {
@@ -32,10 +32,10 @@ pub fn nbd(bytes: &[u8]) {
         return;
     };
     let connection = NbdConnection::new(vec![String::from("disk")]);
-    let limits = Limits {
+    let limits = ConnectionLimits {
         commands: 8,
         bytes: 1 << 20,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let mut client = Offline::new(vec![small_drive()], connection, limits).expect("a greeting");
     if how & 1 == 1 {
@@ -53,8 +53,8 @@ pub fn nbd(bytes: &[u8]) {
             Err(_) => return,
         }
     }
-    if let Some(head) = rest.get(..Request::BYTES)
-        && let Some(request) = Request::parse(head)
+    if let Some(head) = rest.get(..NbdRequest::BYTES)
+        && let Some(request) = NbdRequest::parse(head)
     {
         assert_eq!(request.emit(), head);
     }
@@ -67,7 +67,7 @@ pub fn fault_script(bytes: &[u8]) {
         Err(problems) => assert!(!problems.is_empty()),
         Ok(planned) => {
             for (_, one) in planned {
-                let again: faults::Planned = one.to_string().parse().expect("as shown");
+                let again: faults::ScheduledFault = one.to_string().parse().expect("as shown");
                 assert_eq!(again.to_string(), one.to_string());
             }
         }
@@ -85,8 +85,8 @@ pub fn store_state(bytes: &[u8]) {
     let sum = crc32c::crc32c(signed.as_bytes());
     signed.push_str(&format!("crc32c {sum:08x}\n"));
     for text in [&*text, &signed] {
-        if let Ok(state) = State::parse(text) {
-            let again = State::parse(&state.emit()).expect("what was emitted");
+        if let Ok(state) = SavedState::parse(text) {
+            let again = SavedState::parse(&state.emit()).expect("what was emitted");
             assert_eq!(again, state);
         }
     }

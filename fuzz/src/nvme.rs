@@ -6,10 +6,10 @@ use std::rc::Rc;
 use live::nvme::controller::property;
 use live::nvme::initiator::{ConnectTo, Initiator, property_get, property_set};
 use live::nvme::wire::encode::Transfer;
-use live::nvme::wire::{Decoder, Encoder, Event, Header, Sgl, Sqe};
-use live::nvme::{Connection, DISCOVERY_NQN, Options, Target};
+use live::nvme::wire::{Decoder, Encoder, Header, PduEvent, Sgl, Sqe};
+use live::nvme::{DISCOVERY_NQN, NvmeConnection, Options, Target};
 use live::offline::Offline;
-use live::{Connection as _, Ending, Limits, Outbox, Served, Setup};
+use live::{Connection as _, ConnectionLimits, Ending, Outbox, ServedDevice, Setup};
 use model::media::Precondition;
 
 type Pdus = Vec<(Header, Vec<u8>, bool)>;
@@ -26,12 +26,12 @@ fn decoded(decoder: &mut Decoder, bytes: &[u8], piece: usize) -> Pdus {
                     assert!(!fault.reason.is_empty());
                     return all;
                 }
-                Ok(Some(Event::Header(header, _))) => all.push((header, Vec::new(), false)),
-                Ok(Some(Event::Data(data))) => {
+                Ok(Some(PduEvent::Header(header, _))) => all.push((header, Vec::new(), false)),
+                Ok(Some(PduEvent::Data(data))) => {
                     let last = all.last_mut().expect("data follows a header");
                     last.1.extend_from_slice(data);
                 }
-                Ok(Some(Event::End(intact))) => {
+                Ok(Some(PduEvent::End(intact))) => {
                     all.last_mut()
                         .expect("the end of a PDU follows its header")
                         .2 = intact;
@@ -66,7 +66,7 @@ pub fn pdus(bytes: &[u8]) {
             continue;
         }
         let mut out = Outbox::default();
-        let transfer = |it: &live::nvme::wire::pdu::Data| Transfer {
+        let transfer = |it: &live::nvme::wire::pdu::DataPdu| Transfer {
             cid: it.cid.get(),
             tag: it.tag.get(),
             offset: it.offset.get(),
@@ -122,12 +122,12 @@ impl Script<'_> {
 struct Rig {
     shared: Rc<RefCell<Target>>,
     nqn: String,
-    drives: Vec<Served>,
+    drives: Vec<ServedDevice>,
     lines: Vec<Option<Line>>,
 }
 
 struct Line {
-    offline: Offline<Connection>,
+    offline: Offline<NvmeConnection>,
     encoder: Encoder,
 }
 
@@ -135,11 +135,11 @@ const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:fuzz";
 const LINES: usize = 4;
 /// Opcodes that mean something, and some that do not.
 const OPCODES: [u8; 32] = [
-    0x0d, 0x0d, 0x14, 0x15, 0x15, 0x19, 0x86, 0x19, 0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0c, 0x06, 0x0a, 0x18, 0x80, 0x84, 0x7f, 0x02, 0x01,
-    0x09, 0x0a, 0x06, 0x02, 0x0c, 0x03, 0xff, 0x05,
+    0x0d, 0x0d, 0x14, 0x15, 0x15, 0x19, 0x86, 0x19, 0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0c,
+    0x06, 0x0a, 0x18, 0x80, 0x84, 0x7f, 0x02, 0x01, 0x09, 0x0a, 0x06, 0x02, 0x0c, 0x03, 0xff, 0x05,
 ];
 
-fn drive(full: bool) -> Served {
+fn drive(full: bool) -> ServedDevice {
     let mut setup = Setup {
         name: "fuzz".into(),
         size: Some(16 << 20),
@@ -169,10 +169,10 @@ impl Rig {
     fn open(&mut self, line: usize, digests: u8) {
         // The old one first: its controller goes.
         self.lines[line] = None;
-        let connection = Connection::new(Rc::clone(&self.shared), ("::1".into(), 4420));
+        let connection = NvmeConnection::new(Rc::clone(&self.shared), ("::1".into(), 4420));
         let drives = std::mem::take(&mut self.drives);
         let mut offline =
-            Offline::new(drives, connection, Limits::default()).expect("a connection");
+            Offline::new(drives, connection, ConnectionLimits::default()).expect("a connection");
         self.drives = std::mem::take(&mut offline.drives);
         let mut out = Outbox::default();
         Initiator::new(1, digests, &mut out);
@@ -302,7 +302,7 @@ impl Rig {
         it.offline.drives = std::mem::take(&mut self.drives);
         let end = it
             .offline
-            .with(|connection, out, port| connection.tick(out, port));
+            .with_port(|connection, out, port| connection.tick(out, port));
         self.drives = std::mem::take(&mut it.offline.drives);
         if end.is_err() {
             self.lines[line] = None;

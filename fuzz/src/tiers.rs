@@ -5,10 +5,10 @@ use model::data::{Contents, Image, Unreadable, Unwritable};
 use model::media::DriveConfig;
 use model::media::ram::RamConfig;
 use model::tier::offline::{self, Images};
-use model::tier::record::{Content, Entry, Header};
+use model::tier::record::{RecordContent, RecordEntry, RecordHeader};
 use model::tier::{
-    ArrayConfig, IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, MirrorConfig, PoolConfig, StripeConfig,
-    SyncPolicy, Target, TierConfig, WriteBackConfig,
+    IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, MirrorConfig, ParityArrayConfig,
+    PoolConfig, StripeConfig, SyncPolicy, Target, TierConfig, WriteBackConfig,
 };
 
 /// Bytes of a member.
@@ -34,7 +34,10 @@ impl Images for Disks {
         self.images[usize::from(member)].read(at, into)
     }
     fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
-        assert!(at + data.len() as u64 <= SLICE, "beyond the end of a member");
+        assert!(
+            at + data.len() as u64 <= SLICE,
+            "beyond the end of a member"
+        );
         self.images[usize::from(member)].write(at, data)
     }
     fn sync(&mut self, _: u16) -> Result<(), Unwritable> {
@@ -123,7 +126,7 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
         }
         _ => {
             // With this chunk the labels are at the end of a member, as a mirror's.
-            let array = ArrayConfig {
+            let array = ParityArrayConfig {
                 chunk: 8 << 10,
                 region: 16 << 10,
             };
@@ -212,27 +215,34 @@ fn change(disks: &mut Disks, input: &mut &[u8]) -> Option<()> {
 /// The next record of a ring of the first epoch, on both legs of its cache: an entry for every four bytes, of data that are
 /// zeroes.
 fn record(disks: &mut Disks, who: u8, data: &[u8]) -> Option<()> {
-    let content = [Content::Data, Content::Zeroes, Content::Trimmed, Content::Passed];
-    let entries: Vec<Entry> = data
+    let content = [
+        RecordContent::Data,
+        RecordContent::Zeroes,
+        RecordContent::Trimmed,
+        RecordContent::Passed,
+    ];
+    let entries: Vec<RecordEntry> = data
         .chunks_exact(4)
         .map(|it| {
             let content = content[usize::from(it[3] % 4)];
             let units = u32::from(it[2] % 4) + 1;
-            Entry {
+            RecordEntry {
                 unit: u64::from(u16::from_le_bytes([it[0], it[1]])),
                 units,
                 content,
                 sum: match content {
-                    Content::Data => model::data::sum(&vec![0; units as usize * 4096]),
+                    RecordContent::Data => model::data::sum(&vec![0; units as usize * 4096]),
                     _ => 0,
                 },
             }
         })
         .collect();
     let (slot, number, previous) = disks.ring;
-    let units = entries.iter().filter(|it| it.content == Content::Data);
+    let units = entries
+        .iter()
+        .filter(|it| it.content == RecordContent::Data);
     let slots = 1 + units.map(|it| u64::from(it.units)).sum::<u64>();
-    let header = Header {
+    let header = RecordHeader {
         epoch: 1 + u64::from(who >> 7),
         number: number + 1,
         flushed_through: number.saturating_sub(u64::from(who & 3)),

@@ -7,10 +7,10 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use live::nbd::tls::{Credentials, Encrypted};
-use live::nbd::wire::{self, Request, command, option};
+use live::nbd::tls::{Credentials, TlsConnection};
+use live::nbd::wire::{self, NbdRequest, command, option};
 use live::offline::Offline;
-use live::{Ending, Limits};
+use live::{ConnectionLimits, Ending};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -73,7 +73,7 @@ fn folder() -> PathBuf {
 
 /// A client, and the server without a socket.
 struct Pair {
-    server: Offline<Encrypted>,
+    server: Offline<TlsConnection>,
     client: ClientConnection,
     begun: bool,
     /// What was said before the end of the handshake was not as it should be: TLS may not come about.
@@ -88,11 +88,11 @@ impl Pair {
     fn new(how: u8) -> Pair {
         let keys = keys();
         let credentials = &keys.servers[usize::from(how >> 1 & 1)];
-        let connection = Encrypted::new(vec![String::from("disk")], credentials);
-        let limits = Limits {
+        let connection = TlsConnection::new(vec![String::from("disk")], credentials);
+        let limits = ConnectionLimits {
             commands: 8,
             bytes: 1 << 20,
-            ..Limits::default()
+            ..ConnectionLimits::default()
         };
         let config = Arc::clone(&keys.clients[usize::from(how & 1)]);
         let name = ServerName::try_from("localhost").expect("a name");
@@ -179,7 +179,7 @@ impl Pair {
             2 => self.say(take(40)),
             3 => {
                 let (write, data) = (take(1).first().is_some_and(|byte| byte & 1 == 1), take(2));
-                let request = Request {
+                let request = NbdRequest {
                     flags: 0,
                     command: if write { command::WRITE } else { command::READ },
                     cookie: 7,

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 
 use live::offline::Offline;
-use live::{Ending, Endpoint, Front, Limits, VhostUser};
+use live::{ConnectionLimits, Ending, Endpoint, Front, VhostUser};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use vhost::vhost_user::Frontend;
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
@@ -47,10 +47,10 @@ impl Guest {
         let endpoint = VhostUser::new(0)
             .accept(other.into(), "fuzz")
             .expect("an endpoint");
-        let limits = Limits {
+        let limits = ConnectionLimits {
             commands: 8,
             bytes: 1 << 20,
-            ..Limits::default()
+            ..ConnectionLimits::default()
         };
         let server = Offline::of_endpoint(vec![small_drive()], endpoint, limits).expect("opened");
         let file = File::from(memfd_create("guest", MemfdFlags::CLOEXEC).expect("memory"));

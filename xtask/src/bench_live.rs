@@ -80,7 +80,7 @@ const JOBS: [Job; 9] = [
 ];
 
 /// A server under test.
-struct Server {
+struct BenchServer {
     name: &'static str,
     needs: &'static str,
     export: &'static str,
@@ -89,8 +89,8 @@ struct Server {
     command: fn(&Path) -> Command,
 }
 
-const SERVERS: [Server; 4] = [
-    Server {
+const SERVERS: [BenchServer; 4] = [
+    BenchServer {
         name: "drivelab serve --speed 0",
         needs: "cargo",
         export: "p4800x-375",
@@ -104,21 +104,21 @@ const SERVERS: [Server; 4] = [
             command
         },
     },
-    Server {
+    BenchServer {
         name: "nbdkit memory",
         needs: "nbdkit",
         export: "",
         keeps: true,
         command: |socket| nbdkit(socket, &[]),
     },
-    Server {
+    BenchServer {
         name: "nbdkit memory, one thread",
         needs: "nbdkit",
         export: "",
         keeps: true,
         command: |socket| nbdkit(socket, &["--threads=1"]),
     },
-    Server {
+    BenchServer {
         name: "qemu-nbd null",
         needs: "qemu-nbd",
         export: "",
@@ -240,10 +240,14 @@ fn compare(scores: &Scores) {
 }
 
 /// Runs all jobs that a server supports, and returns the indices of jobs with their results.
-fn measure(server: &Server, socket: &Path, seconds: u32) -> Result<Vec<(usize, Score)>, String> {
+fn measure(
+    server: &BenchServer,
+    socket: &Path,
+    seconds: u32,
+) -> Result<Vec<(usize, Score)>, String> {
     let can = |job: &Job| server.keeps || job.state == Store::Unwritten;
     let mut scores = Vec::new();
-    let mut running: Option<Running> = None;
+    let mut running: Option<ServerProcess> = None;
     let mut written = false;
     for (place, job) in JOBS.iter().enumerate().filter(|(_, job)| can(job)) {
         if job.state == Store::New {
@@ -251,7 +255,7 @@ fn measure(server: &Server, socket: &Path, seconds: u32) -> Result<Vec<(usize, S
         }
         let up = match running.take() {
             Some(up) => up,
-            None => Running::start(server, socket)?,
+            None => ServerProcess::start(server, socket)?,
         };
         let uri = format!("nbd+unix:///{}?socket={}", server.export, socket.display());
         if job.state == Store::Written && !written {
@@ -266,9 +270,9 @@ fn measure(server: &Server, socket: &Path, seconds: u32) -> Result<Vec<(usize, S
 }
 
 /// Ends a server that is no longer needed.
-struct Running(Child);
+struct ServerProcess(Child);
 
-impl Drop for Running {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // It may have ended already, which its client then reports.
         let _ = self.0.kill();
@@ -276,13 +280,13 @@ impl Drop for Running {
     }
 }
 
-impl Running {
-    fn start(server: &Server, socket: &Path) -> Result<Running, String> {
+impl ServerProcess {
+    fn start(server: &BenchServer, socket: &Path) -> Result<ServerProcess, String> {
         // The socket of the previous server.
         let _ = std::fs::remove_file(socket);
         let mut command = (server.command)(socket);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let running = Running(child.map_err(|error| format!("{}: {error}", server.name))?);
+        let running = ServerProcess(child.map_err(|error| format!("{}: {error}", server.name))?);
         let start = Instant::now();
         while !socket.exists() {
             if start.elapsed() > Duration::from_secs(20) {

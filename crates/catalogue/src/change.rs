@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use super::{DriveSheet, HostSheet, Located, Role, locate, read_drive, read_host};
+use super::{CatalogueFile, DriveRole, DriveSheet, HostSheet, locate, read_drive, read_host};
 use text::problem::{Place, Problem, Problems};
 
 /// A changed figure: its dotted key, and its new value as text: `12 W`, `7`, `["4096"]`.
 pub type Change = (String, String);
 
 /// Returns the drive of this file with changed figures.
-pub(super) fn drive_of(located: Located, changes: &[Change]) -> Result<DriveSheet, Problems> {
+pub(super) fn drive_of(located: CatalogueFile, changes: &[Change]) -> Result<DriveSheet, Problems> {
     let (of_members, own): (Vec<Change>, Vec<Change>) = changes
         .iter()
         .cloned()
         .partition(|(key, _)| key.starts_with("members."));
     let plain = (!own.is_empty()).then(|| located.clone());
-    let read = read_drive(&changed(located, &own)?, Role::Alone(&of_members));
+    let read = read_drive(&changed(located, &own)?, DriveRole::Alone(&of_members));
     match (read, plain) {
         (Err(problems), Some(plain)) => Err(not_its_own(&plain, &own).unwrap_or(problems)),
         (read, _) => read,
@@ -28,8 +28,8 @@ pub(super) fn drive_of(located: Located, changes: &[Change]) -> Result<DriveShee
 
 /// Returns the problems of changes that name a figure of another kind of drive; `None` if there are none. Without this
 /// check, such a change would create a section that lacks all its other keys.
-fn not_its_own(located: &Located, changes: &[Change]) -> Option<Problems> {
-    let sheet = read_drive(located, Role::Alone(&[])).ok()?;
+fn not_its_own(located: &CatalogueFile, changes: &[Change]) -> Option<Problems> {
+    let sheet = read_drive(located, DriveRole::Alone(&[])).ok()?;
     let section = |key: &str| key.split_once('.').map(|(section, _)| section.to_owned());
     let its_own: BTreeSet<String> = sheet
         .figures
@@ -66,7 +66,10 @@ pub fn host_with(name_or_path: &str, changes: &[Change]) -> Result<HostSheet, Pr
     read_host(&changed(located, changes)?)
 }
 
-pub(super) fn changed(mut located: Located, changes: &[Change]) -> Result<Located, Problems> {
+pub(super) fn changed(
+    mut located: CatalogueFile,
+    changes: &[Change],
+) -> Result<CatalogueFile, Problems> {
     if changes.is_empty() {
         return Ok(located);
     }
@@ -124,7 +127,7 @@ fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
         figure.remove("note");
         return Some(());
     }
-    let figure = Stated {
+    let figure = NewFigure {
         value,
         kind: CHANGED.0,
         source: CHANGED.1,
@@ -134,7 +137,7 @@ fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
 }
 
 /// A figure to write into a file.
-pub struct Stated<'a> {
+pub struct NewFigure<'a> {
     /// Value as TOML.
     pub value: Value,
     /// Kind, such as `fitted`.
@@ -146,7 +149,7 @@ pub struct Stated<'a> {
 }
 
 /// Writes the figure of a dotted key; `None` if a part of the key is not a section.
-pub fn set_as(root: &mut dyn TableLike, key: &str, stated: &Stated<'_>) -> Option<()> {
+pub fn set_as(root: &mut dyn TableLike, key: &str, stated: &NewFigure<'_>) -> Option<()> {
     if let Some((section, rest)) = key.split_once('.') {
         return set_as(section_of(root, section)?, rest, stated);
     }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 use model::media::DriveConfig;
 use toml_edit::{DocumentMut, Item};
 
-use super::change::{Stated, set_as};
-use super::locate::{Home, Located, locate};
-use super::{DriveSheet, Ratings, Role, read_drive};
+use super::change::{NewFigure, set_as};
+use super::locate::{CatalogueFile, Home, locate};
+use super::{DriveRole, DriveSheet, Ratings, read_drive};
 use text::problem::{Problem, Problems};
 use text::toml::{parse, span_of};
 
 /// A data sheet that can become a drive; see the module description.
 pub struct DataSheet {
-    located: Located,
+    located: CatalogueFile,
     /// The drive with the figures of its family and as many dies as its capacity needs.
     pub drive: DriveSheet,
     /// The document with the published figures.
@@ -30,7 +30,7 @@ pub struct DataSheet {
 
 /// A solved figure: its key, its value as text, and its source.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Solved {
+pub struct SolvedFigure {
     /// Dotted key.
     pub key: String,
     /// Value as text, with its unit.
@@ -50,7 +50,7 @@ impl DataSheet {
     /// All problems in the file.
     pub fn open(path: &str, family: Option<&str>) -> Result<DataSheet, Problems> {
         let located = locate(path, "drive", &Home::BuiltIn)?;
-        let drive = read_drive(&located, Role::DataSheet(family))?;
+        let drive = read_drive(&located, DriveRole::DataSheet(family))?;
         let mut problems = Vec::new();
         let mut lacks = |what: &str, help: &str| {
             let what = what.to_owned();
@@ -108,7 +108,7 @@ impl DataSheet {
     ///
     /// # Errors
     /// The figures contradict each other or are out of range.
-    pub fn with(&self, figures: &[Solved]) -> Result<(DriveSheet, String), Problems> {
+    pub fn with_figures(&self, figures: &[SolvedFigure]) -> Result<(DriveSheet, String), Problems> {
         let origin = &self.located.file.origin;
         let mut document: DocumentMut = self
             .located
@@ -120,7 +120,7 @@ impl DataSheet {
             document["family"] = toml_edit::value(&*self.family);
         }
         for figure in figures {
-            let stated = Stated {
+            let stated = NewFigure {
                 value: super::change::as_value(&figure.value),
                 kind: figure.kind,
                 source: &figure.source,
@@ -129,12 +129,12 @@ impl DataSheet {
             set_as(document.as_table_mut(), &figure.key, &stated);
         }
         let text = document.to_string();
-        let mut located = Located {
+        let mut located = CatalogueFile {
             id: self.located.id.clone(),
             file: self.located.file.clone(),
             home: self.located.home.clone(),
         };
         located.file.text = Arc::from(&*text);
-        Ok((read_drive(&located, Role::Alone(&[]))?, text))
+        Ok((read_drive(&located, DriveRole::Alone(&[]))?, text))
     }
 }

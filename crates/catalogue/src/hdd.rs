@@ -7,7 +7,8 @@ use std::ops::RangeInclusive;
 use model::Span;
 use model::media::DriveConfig;
 use model::media::hdd::{
-    Buffer, Controller, Disk, HddConfig, Link, MOST_WRITES, MOST_ZONES, Power, Queue, Seek,
+    Disk, HddBuffer, HddConfig, HddController, HddPower, HddQueue, Link, MOST_WRITES, MOST_ZONES,
+    Seek,
 };
 
 use super::{Context, MediumSection, Section};
@@ -76,8 +77,8 @@ fn seek(section: &mut Section<'_>) -> Seek {
     }
 }
 
-fn controller(section: &mut Section<'_>) -> Controller {
-    Controller {
+fn controller(section: &mut Section<'_>) -> HddController {
+    HddController {
         command: section.span("command", up_to_ms(10)),
         access: section.span("access", up_to_ms(10)),
     }
@@ -90,15 +91,15 @@ fn link(section: &mut Section<'_>) -> Link {
     }
 }
 
-fn queue(section: &mut Section<'_>) -> Queue {
-    Queue {
+fn queue(section: &mut Section<'_>) -> HddQueue {
+    HddQueue {
         depth: section.count("depth", 1..=4096u32),
         oldest: section.span("oldest", Span::from_ms(1)..=Span::from_ms(60_000)),
     }
 }
 
-fn buffer(section: &mut Section<'_>) -> Buffer {
-    Buffer {
+fn buffer(section: &mut Section<'_>) -> HddBuffer {
+    HddBuffer {
         segments: section.count("segments", 1..=4096u32),
         segment: section.bytes("segment", 4096..=1 << 32),
         read_ahead: section.bytes("read_ahead", 0..=1 << 32),
@@ -107,9 +108,9 @@ fn buffer(section: &mut Section<'_>) -> Buffer {
     }
 }
 
-fn power(section: &mut Section<'_>) -> Power {
+fn power(section: &mut Section<'_>) -> HddPower {
     let watts = 0.0..=1000.0;
-    Power {
+    HddPower {
         idle: section.watts("idle", watts.clone()),
         seek: section.watts("seek", watts.clone()),
         transfer: section.watts("transfer", watts),

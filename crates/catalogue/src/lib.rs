@@ -38,12 +38,14 @@ pub use administration::NvmeIdentity;
 pub use change::{Change, host_with};
 pub use common::Identity;
 pub use condition::Age;
-pub use data_sheet::{DataSheet, Solved};
+pub use data_sheet::{DataSheet, SolvedFigure};
 pub use host::PAGE_CACHE;
 pub use locate::drives_like;
-use locate::{Home, Located, built_in, built_in_paths, built_in_pool, locate, pool_paths, stem};
-pub use pool::{Dial, PoolSheet, Role as PoolRole, TierSheet, text_of_expression};
-pub use ratings::{Rated, Ratings};
+use locate::{
+    CatalogueFile, Home, built_in, built_in_paths, built_in_pool, locate, pool_paths, stem,
+};
+pub use pool::{ChildRole as PoolRole, PoolSheet, TierSheet, TunableSetting, text_of_expression};
+pub use ratings::{RatedQuantity, Ratings};
 use section::Findings;
 pub use section::Section;
 pub use setting::{Settings, drive_as};
@@ -88,12 +90,12 @@ pub struct Context<'a> {
     /// Location of the drive's file. Members and families are looked up next to it first.
     home: &'a Home,
     /// Whether the drive is a member of another drive.
-    role: Role<'a>,
+    role: DriveRole<'a>,
 }
 
 /// Whether a drive is read for itself or as part of another drive.
 #[derive(Clone, Copy)]
-enum Role<'a> {
+enum DriveRole<'a> {
     /// A drive for itself, with changed figures of its members (`members.NAME.KEY`).
     Alone(&'a [Change]),
     /// A member of another drive.
@@ -134,7 +136,7 @@ fn drive_in(name_or_path: &str, settings: &Settings) -> Result<DriveSheet, Probl
 }
 
 /// Returns the drive or pool in this file.
-fn any_in(located: Located, settings: &Settings) -> Result<DriveSheet, Problems> {
+fn any_in(located: CatalogueFile, settings: &Settings) -> Result<DriveSheet, Problems> {
     match pool::is_pool(&located.file) {
         true => pool::of_file(&located, settings),
         false => change::drive_of(located, &settings.figures),
@@ -157,7 +159,7 @@ pub fn drives() -> Result<Vec<DriveSheet>, Problems> {
     let mut problems = Vec::new();
     let mut sheets = Vec::new();
     for path in built_in_paths("drive") {
-        let sheet = built_in(path).and_then(|located| read_drive(&located, Role::Alone(&[])));
+        let sheet = built_in(path).and_then(|located| read_drive(&located, DriveRole::Alone(&[])));
         match sheet {
             Ok(sheet) => sheets.push(sheet),
             Err(found) => problems.extend(found.0),
@@ -257,8 +259,8 @@ pub fn host_from_text(origin: &str, text: &str) -> Result<HostSheet, Problems> {
     read_host(&in_text(origin, text))
 }
 
-fn in_text(origin: &str, text: &str) -> Located {
-    Located {
+fn in_text(origin: &str, text: &str) -> CatalogueFile {
+    CatalogueFile {
         id: stem(Path::new(origin)).to_owned(),
         file: SourceFile {
             origin: origin.to_owned(),
@@ -271,10 +273,10 @@ fn in_text(origin: &str, text: &str) -> Located {
 /// Returns the family file that the document names, if it names one.
 fn family(
     document: &Document<&str>,
-    located: &Located,
-    role: Role<'_>,
-) -> Result<Option<Located>, Problems> {
-    if let Role::DataSheet(Some(name)) = role {
+    located: &CatalogueFile,
+    role: DriveRole<'_>,
+) -> Result<Option<CatalogueFile>, Problems> {
+    if let DriveRole::DataSheet(Some(name)) = role {
         return locate(name, "family", &located.home).map(Some);
     }
     let Some(item) = document.get("family") else {
@@ -297,7 +299,7 @@ fn family(
         })
 }
 
-fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems> {
+fn read_drive(located: &CatalogueFile, role: DriveRole<'_>) -> Result<DriveSheet, Problems> {
     let own = parse(&located.file)?;
     let findings = Findings::default();
     let family = findings.family(family(&own, located, role)).flatten();
@@ -330,7 +332,7 @@ fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems>
     if let Some((_, config)) = &medium {
         administration.check(&mut root, config);
     }
-    if let (Role::Alone([(key, _), ..]), Some((medium, _))) = (role, &medium)
+    if let (DriveRole::Alone([(key, _), ..]), Some((medium, _))) = (role, &medium)
         && !medium.composed
     {
         let what = format!("`{key}` cannot be changed: the drive has no members");
@@ -427,7 +429,7 @@ fn read_medium(
     }
 }
 
-fn read_host(located: &Located) -> Result<HostSheet, Problems> {
+fn read_host(located: &CatalogueFile) -> Result<HostSheet, Problems> {
     let own = parse(&located.file)?;
     let findings = Findings::default();
     let mut root = Section::root(&findings, (&located.file, own.as_table()), None);

@@ -27,7 +27,7 @@ pub(super) enum Home {
 
 /// A catalogue file that was found.
 #[derive(Clone)]
-pub(super) struct Located {
+pub(super) struct CatalogueFile {
     pub(super) id: String,
     pub(super) file: SourceFile,
     pub(super) home: Home,
@@ -71,21 +71,25 @@ pub(super) fn pool_paths() -> Vec<&'static Path> {
     paths
 }
 
-pub(super) fn built_in(path: &Path) -> Result<Located, Problems> {
-    within(&BUILT_IN, "catalogue", path)
+pub(super) fn built_in(path: &Path) -> Result<CatalogueFile, Problems> {
+    built_in_file(&BUILT_IN, "catalogue", path)
 }
 
-pub(super) fn built_in_pool(path: &Path) -> Result<Located, Problems> {
-    within(&POOLS, "pools", path)
+pub(super) fn built_in_pool(path: &Path) -> Result<CatalogueFile, Problems> {
+    built_in_file(&POOLS, "pools", path)
 }
 
-fn within(folder: &'static Dir<'_>, name: &str, path: &Path) -> Result<Located, Problems> {
+fn built_in_file(
+    folder: &'static Dir<'_>,
+    name: &str,
+    path: &Path,
+) -> Result<CatalogueFile, Problems> {
     let origin = format!("{name}/{}", path.display());
     let text = folder
         .get_file(path)
         .and_then(include_dir::File::contents_utf8)
         .ok_or_else(|| Problems::whole(&*origin, "not UTF-8"))?;
-    Ok(Located {
+    Ok(CatalogueFile {
         id: stem(path).to_owned(),
         file: SourceFile {
             origin,
@@ -96,7 +100,7 @@ fn within(folder: &'static Dir<'_>, name: &str, path: &Path) -> Result<Located, 
 }
 
 #[cfg(not(feature = "files"))]
-fn on_disk(path: &Path) -> Result<Located, Problems> {
+fn on_disk(path: &Path) -> Result<CatalogueFile, Problems> {
     Err(Problems::whole(
         path.display().to_string(),
         "cannot be read: there are no files here",
@@ -104,11 +108,11 @@ fn on_disk(path: &Path) -> Result<Located, Problems> {
 }
 
 #[cfg(feature = "files")]
-fn on_disk(path: &Path) -> Result<Located, Problems> {
+fn on_disk(path: &Path) -> Result<CatalogueFile, Problems> {
     let origin = path.display().to_string();
     let text = text::bounded::text(path, text::bounded::WRITTEN)
         .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
-    Ok(Located {
+    Ok(CatalogueFile {
         id: stem(path).to_owned(),
         file: SourceFile {
             origin,
@@ -120,7 +124,7 @@ fn on_disk(path: &Path) -> Result<Located, Problems> {
 
 /// Finds the drive (or pool), host or family of this name: a path, a file next to the one that names it, or a
 /// built-in file.
-pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, Problems> {
+pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<CatalogueFile, Problems> {
     if name.ends_with(".toml") || name.contains(['/', '\\']) {
         return on_disk(Path::new(name));
     }

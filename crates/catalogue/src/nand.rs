@@ -4,14 +4,14 @@ use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 
 use model::Span;
-use model::ftl::{Geometry, Watermark};
+use model::ftl::{NandGeometry, Watermark};
 use model::media::DriveConfig;
 use model::media::nand::{
-    Bursts, Collection, Controller, Cores, Housekeeping, MapConfig, NandConfig, Pace, Power,
-    ReadAhead, Refresh, SlcCache, Suspend, Timing, WriteBuffer,
+    Bursts, Collection, Housekeeping, MapConfig, NandConfig, NandController, NandPower,
+    NandRefresh, NandTiming, Pace, ReadAhead, ReadCoreConfig, SlcCache, Suspend, WriteBuffer,
 };
 
-use super::{Context, MediumSection, Role, Section};
+use super::{Context, DriveRole, MediumSection, Section};
 
 /// The two behaviours of writes when the SLC cache is full; see [`SlcCache::folds`].
 const WHEN_FULL: [(&str, bool); 2] = [("direct", false), ("fold", true)];
@@ -41,7 +41,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     let before = section.problems();
     let (controller, buffer) = controller(section);
     let mut geometry = geometry(&mut section.section("array"), context);
-    if let Role::DataSheet(_) = context.role {
+    if let DriveRole::DataSheet(_) = context.role {
         take_dies(&mut geometry);
     }
     let config = NandConfig {
@@ -68,7 +68,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
                 .maybe("when_full", |part, key| part.choice(key, &WHEN_FULL))
                 .unwrap_or_default(),
         }),
-        refresh: part(section, "refresh", |part| Refresh {
+        refresh: part(section, "refresh", |part| NandRefresh {
             every: part.span("every", Span::from_ms(1)..=Span::from_ms(1_000_000_000)),
             lasts: part.span("lasts", Span::from_us(1)..=Span::from_ms(1000)),
         }),
@@ -114,8 +114,8 @@ fn maybe_span(section: &mut Section<'_>, key: &str, most_us: u64) -> Span {
         .unwrap_or(Span::ZERO)
 }
 
-fn geometry(array: &mut Section<'_>, context: &Context<'_>) -> Geometry {
-    Geometry {
+fn geometry(array: &mut Section<'_>, context: &Context<'_>) -> NandGeometry {
+    NandGeometry {
         channels: array.count("channels", 1..=128u32),
         dies_per_channel: array.count("dies_per_channel", 1..=256u32),
         planes: array.count("planes", 1..=16u32),
@@ -142,7 +142,7 @@ fn geometry(array: &mut Section<'_>, context: &Context<'_>) -> Geometry {
 const LEAST_ROOM: f64 = 1.05;
 
 /// Sets the number of dies that the capacity needs, on at most the given number of channels.
-fn take_dies(geometry: &mut Geometry) {
+fn take_dies(geometry: &mut NandGeometry) {
     let dies = f64::from(geometry.channels * geometry.dies_per_channel);
     let usable = geometry.raw_bytes() as f64 / dies * (1.0 - geometry.reserved);
     let wanted = geometry.capacity as f64 * LEAST_ROOM / usable.max(1.0);
@@ -151,7 +151,7 @@ fn take_dies(geometry: &mut Geometry) {
     geometry.dies_per_channel = wanted.div_ceil(geometry.channels);
 }
 
-fn timing(section: &mut Section<'_>) -> Timing {
+fn timing(section: &mut Section<'_>) -> NandTiming {
     let suspend = part(section, "suspend", |part| Suspend {
         latency: part.span("latency", up_to_ms(10)),
         resume: part.span("resume", up_to_ms(10)),
@@ -168,7 +168,7 @@ fn timing(section: &mut Section<'_>) -> Timing {
         )
     };
     let mut medium = section.section("medium");
-    Timing {
+    NandTiming {
         read: medium.span("read", Span::from_us(1)..=Span::from_ms(10)),
         read_spread: medium.share("read_spread", 0.0..=1.0),
         retry_probability: medium.share("read_retry", 0.0..=0.5),
@@ -187,7 +187,7 @@ fn timing(section: &mut Section<'_>) -> Timing {
     }
 }
 
-fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
+fn controller(section: &mut Section<'_>) -> (NandController, WriteBuffer) {
     let buffer = {
         let mut buffer = section.section("buffer");
         WriteBuffer {
@@ -214,12 +214,12 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
                 .and_then(NonZeroU32::new),
         )
     };
-    let cores = part(section, "cores", |part| Cores {
+    let cores = part(section, "cores", |part| ReadCoreConfig {
         count: part.count("count", 1..=64u32),
         per_read: part.span("read", up_to_ms(1)),
     });
     let mut controller = section.section("controller");
-    let controller = Controller {
+    let controller = NandController {
         per_read: controller.span("read_interval", up_to_ms(1)),
         per_read_unit: controller.maybe("read_unit_interval", |controller, key| {
             controller.span(key, up_to_ms(1))
@@ -262,8 +262,8 @@ fn collection(section: &mut Section<'_>) -> Collection {
     }
 }
 
-fn power(section: &mut Section<'_>) -> Power {
-    Power {
+fn power(section: &mut Section<'_>) -> NandPower {
+    NandPower {
         idle: section.watts("idle", 0.0..=1000.0),
         read: section.joules("read", 0.0..=1.0),
         program: section.joules("program", 0.0..=1.0),

@@ -4,7 +4,7 @@ use model::media::{DriveConfig, Medium};
 use model::tier::raid0::Raid0Config;
 
 use super::change::{Change, changed};
-use super::{Context, MediumSection, Role, Section, locate, pool, read_drive};
+use super::{Context, DriveRole, MediumSection, Section, locate, pool, read_drive};
 
 /// Maximum relative difference between the given capacity and the sum of the members; makers round.
 const ROUNDING: f64 = 0.001;
@@ -51,7 +51,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
 /// Returns the members that can be read; records problems with the others. The members of a member are not read: its
 /// user refuses it, so a drive that names itself does not recurse without end.
 fn members(section: &mut Section<'_>, context: &Context<'_>, names: &[String]) -> Vec<DriveConfig> {
-    let Role::Alone(changes) = context.role else {
+    let DriveRole::Alone(changes) = context.role else {
         return Vec::new();
     };
     for (key, _) in changes {
@@ -108,7 +108,7 @@ fn member(
         .iter()
         .filter_map(|(key, value)| Some((of_member(key, name)?.to_owned(), value.clone())))
         .collect();
-    let sheet = changed(located, &own).and_then(|located| read_drive(&located, Role::Member));
+    let sheet = changed(located, &own).and_then(|located| read_drive(&located, DriveRole::Member));
     match sheet {
         Ok(sheet) if matches!(sheet.config, DriveConfig::Raid0(_)) => {
             section.problem(

@@ -12,7 +12,7 @@ use super::section::Section;
 
 /// A rated quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rated {
+pub enum RatedQuantity {
     /// Sequential reads, bytes per second.
     SequentialRead,
     /// Sequential writes, bytes per second; for a drive with an SLC cache, while the cache lasts.
@@ -33,42 +33,46 @@ pub enum Rated {
     WritesAtOne,
 }
 
-impl Rated {
+impl RatedQuantity {
     /// All ratings, in the order in which figures are solved: ratings that bound others come first.
-    pub const ALL: [Rated; 9] = [
-        Rated::ReadLatency,
-        Rated::ReadsAtOne,
-        Rated::WriteLatency,
-        Rated::WritesAtOne,
-        Rated::SequentialRead,
-        Rated::RandomRead,
-        Rated::SequentialWrite,
-        Rated::FullCacheWrite,
-        Rated::RandomWrite,
+    pub const ALL: [RatedQuantity; 9] = [
+        RatedQuantity::ReadLatency,
+        RatedQuantity::ReadsAtOne,
+        RatedQuantity::WriteLatency,
+        RatedQuantity::WritesAtOne,
+        RatedQuantity::SequentialRead,
+        RatedQuantity::RandomRead,
+        RatedQuantity::SequentialWrite,
+        RatedQuantity::FullCacheWrite,
+        RatedQuantity::RandomWrite,
     ];
 
     /// Returns the key in `[ratings]`.
     pub const fn key(self) -> &'static str {
         match self {
-            Rated::SequentialRead => "sequential_read",
-            Rated::SequentialWrite => "sequential_write",
-            Rated::FullCacheWrite => "full_cache_write",
-            Rated::RandomRead => "random_read",
-            Rated::RandomWrite => "random_write",
-            Rated::ReadLatency => "read_latency",
-            Rated::WriteLatency => "write_latency",
-            Rated::ReadsAtOne => "random_read_qd1",
-            Rated::WritesAtOne => "random_write_qd1",
+            RatedQuantity::SequentialRead => "sequential_read",
+            RatedQuantity::SequentialWrite => "sequential_write",
+            RatedQuantity::FullCacheWrite => "full_cache_write",
+            RatedQuantity::RandomRead => "random_read",
+            RatedQuantity::RandomWrite => "random_write",
+            RatedQuantity::ReadLatency => "read_latency",
+            RatedQuantity::WriteLatency => "write_latency",
+            RatedQuantity::ReadsAtOne => "random_read_qd1",
+            RatedQuantity::WritesAtOne => "random_write_qd1",
         }
     }
 
     /// Formats a value as a data sheet prints it.
     pub fn words(self, value: f64) -> String {
         match self {
-            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite => {
+            RatedQuantity::SequentialRead
+            | RatedQuantity::SequentialWrite
+            | RatedQuantity::FullCacheWrite => {
                 format!("{:.0} MB/s", value * 1e-6)
             }
-            Rated::ReadLatency | Rated::WriteLatency => format!("{:.1} us", value * 1e6),
+            RatedQuantity::ReadLatency | RatedQuantity::WriteLatency => {
+                format!("{:.1} us", value * 1e6)
+            }
             _ if value < 1e6 => format!("{:.1} kIOPS", value * 1e-3),
             _ => format!("{:.0} kIOPS", value * 1e-3),
         }
@@ -76,11 +80,13 @@ impl Rated {
 
     fn read(self, section: &mut Section<'_>) -> Option<f64> {
         section.maybe(self.key(), |section, key| match self {
-            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite => {
+            RatedQuantity::SequentialRead
+            | RatedQuantity::SequentialWrite
+            | RatedQuantity::FullCacheWrite => {
                 let bounds = Rate(1e6)..=Rate(1e11);
                 section.get(key, bounds).0
             }
-            Rated::ReadLatency | Rated::WriteLatency => {
+            RatedQuantity::ReadLatency | RatedQuantity::WriteLatency => {
                 let bounds = Span::from_us(1)..=Span::from_ms(10);
                 section.span(key, bounds).seconds()
             }
@@ -92,8 +98,8 @@ impl Rated {
 /// Ratings of a drive, and their conditions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ratings {
-    /// Given ratings, in the order of [`Rated::ALL`].
-    pub given: Vec<(Rated, f64)>,
+    /// Given ratings, in the order of [`RatedQuantity::ALL`].
+    pub given: Vec<(RatedQuantity, f64)>,
     /// Whether the model was solved to meet the ratings. For a drive built from measurements, they are only printed
     /// values of the maker (`met = false`).
     pub met: bool,
@@ -118,7 +124,7 @@ pub struct Ratings {
 
 impl Ratings {
     /// Returns the value of this rating, if given.
-    pub fn of(&self, rated: Rated) -> Option<f64> {
+    pub fn value(&self, rated: RatedQuantity) -> Option<f64> {
         let found = self.given.iter().find(|(one, _)| *one == rated);
         found.map(|&(_, value)| value)
     }
@@ -130,7 +136,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Option<Ratings> {
         return None;
     }
     let mut section = root.section("ratings");
-    let given = Rated::ALL
+    let given = RatedQuantity::ALL
         .into_iter()
         .filter_map(|rated| Some((rated, rated.read(&mut section)?)))
         .collect();
@@ -149,10 +155,10 @@ pub(super) fn read(root: &mut Section<'_>) -> Option<Ratings> {
         }),
     };
     for (one, other) in [
-        (Rated::ReadLatency, Rated::ReadsAtOne),
-        (Rated::WriteLatency, Rated::WritesAtOne),
+        (RatedQuantity::ReadLatency, RatedQuantity::ReadsAtOne),
+        (RatedQuantity::WriteLatency, RatedQuantity::WritesAtOne),
     ] {
-        if ratings.of(one).is_some() && ratings.of(other).is_some() {
+        if ratings.value(one).is_some() && ratings.value(other).is_some() {
             section.problem(
                 other.key(),
                 format!("`{}` and `{}` say the same thing", other.key(), one.key()),
@@ -160,9 +166,13 @@ pub(super) fn read(root: &mut Section<'_>) -> Option<Ratings> {
             );
         }
     }
-    if let Some(latency) = [Rated::ReadLatency, Rated::WriteLatency]
+    if let Some(latency) = [RatedQuantity::ReadLatency, RatedQuantity::WriteLatency]
         .into_iter()
-        .find(|&one| ratings.of(one).is_some_and(|seconds| seconds * 1e6 < 3.0))
+        .find(|&one| {
+            ratings
+                .value(one)
+                .is_some_and(|seconds| seconds * 1e6 < 3.0)
+        })
     {
         let what = format!("`{}` is less than NVMe over PCIe takes", latency.key());
         section.problem(

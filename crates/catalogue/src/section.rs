@@ -57,7 +57,7 @@ struct Layer<'a> {
 }
 
 /// A figure's value with its place.
-struct Written<'a> {
+struct LocatedValue<'a> {
     value: &'a Value,
     file: &'a SourceFile,
     at: Option<Range<usize>>,
@@ -266,7 +266,7 @@ impl<'a> Section<'a> {
             return one.into_iter().collect();
         };
         if array.is_empty() {
-            self.wrong(
+            self.add_problem(
                 key,
                 &written,
                 written.value,
@@ -355,7 +355,7 @@ impl<'a> Section<'a> {
         match written.value.as_str() {
             Some(text) if !text.trim().is_empty() => text.to_owned(),
             _ => {
-                self.wrong(key, &written, written.value, "a text", HELP);
+                self.add_problem(key, &written, written.value, "a text", HELP);
                 String::new()
             }
         }
@@ -378,7 +378,7 @@ impl<'a> Section<'a> {
                     .collect()
             });
         texts.unwrap_or_else(|| {
-            self.wrong(key, &written, written.value, "a list of texts", HELP);
+            self.add_problem(key, &written, written.value, "a list of texts", HELP);
             Vec::new()
         })
     }
@@ -390,7 +390,7 @@ impl<'a> Section<'a> {
             return false;
         };
         written.value.as_bool().unwrap_or_else(|| {
-            self.wrong(key, &written, written.value, "yes or no", HELP);
+            self.add_problem(key, &written, written.value, "yes or no", HELP);
             false
         })
     }
@@ -406,7 +406,7 @@ impl<'a> Section<'a> {
         match choices.iter().find(|(word, _)| Some(*word) == chosen) {
             Some(&(_, choice)) => choice,
             None => {
-                self.wrong(key, &written, written.value, "one of the choices", &help);
+                self.add_problem(key, &written, written.value, "one of the choices", &help);
                 choices[0].1
             }
         }
@@ -416,12 +416,12 @@ impl<'a> Section<'a> {
     fn check<Q: Quantity>(
         &self,
         key: &str,
-        written: &Written<'_>,
+        written: &LocatedValue<'_>,
         value: &Value,
         range: &RangeInclusive<Q>,
     ) -> Option<Q> {
         let Some(quantity) = Q::read(value) else {
-            self.wrong(key, written, value, Q::WHAT, Q::HELP);
+            self.add_problem(key, written, value, Q::WHAT, Q::HELP);
             return None;
         };
         if range.contains(&quantity) {
@@ -439,7 +439,14 @@ impl<'a> Section<'a> {
         None
     }
 
-    fn wrong(&self, key: &str, written: &Written<'_>, value: &Value, what: &str, help: &str) {
+    fn add_problem(
+        &self,
+        key: &str,
+        written: &LocatedValue<'_>,
+        value: &Value,
+        what: &str,
+        help: &str,
+    ) {
         self.record(written.file.problem(
             value.span().or_else(|| written.at.clone()),
             format!("`{}` is not {what}", self.full(key)),
@@ -467,7 +474,7 @@ impl<'a> Section<'a> {
 
     /// Returns the value of a figure, after checking and recording its kind and source; `extra` attributes are also
     /// required.
-    fn figure(&mut self, key: &str, help: &str, extra: &[&str]) -> Option<Written<'a>> {
+    fn figure(&mut self, key: &str, help: &str, extra: &[&str]) -> Option<LocatedValue<'a>> {
         let Some((layer, item)) = self.find(key) else {
             self.missing(key, help);
             return None;
@@ -479,7 +486,7 @@ impl<'a> Section<'a> {
         {
             self.note_of_sheet(full, value, sheet, layer);
             let file = layer.file;
-            return Some(Written { value, file, at });
+            return Some(LocatedValue { value, file, at });
         }
         let Some(table) = item.as_table_like() else {
             let shown = item.to_string();
@@ -522,7 +529,7 @@ impl<'a> Section<'a> {
             inherited: layer.inherited,
             key: full,
         });
-        Some(Written {
+        Some(LocatedValue {
             value,
             file: layer.file,
             at,

@@ -5,7 +5,8 @@
 use model::Span;
 use model::media::DriveConfig;
 use model::media::xpoint::{
-    Levelling, MAX_TABLE_PLACES, Power, Recovery, Refresh, Timing, UNIT, Wear, XPointConfig,
+    Levelling, MAX_TABLE_PLACES, Recovery, UNIT, Wear, XPointConfig, XPointPower, XPointRefresh,
+    XPointTiming,
 };
 
 use super::{Context, MediumSection, Section};
@@ -60,7 +61,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         refresh,
         levelling,
         recovery,
-        power: Power {
+        power: XPointPower {
             idle_watts: 0.0,
             read_joules_per_byte: 0.0,
             write_joules_per_byte: 0.0,
@@ -85,7 +86,7 @@ fn timing(
     die_read: Span,
     die_write: Span,
     read_part: u32,
-) -> (Timing, u32) {
+) -> (XPointTiming, u32) {
     const RATES: std::ops::RangeInclusive<f64> = 1e6..=1e12;
     let mut link = section.section("link");
     let delay = link.span("delay", Span::ZERO..=Span::from_ms(1));
@@ -96,7 +97,7 @@ fn timing(
     let read_path_ps_per_byte = controller.rate("read_path", RATES).picoseconds_per_byte();
     let read_unit = Span::per_bytes(read_path_ps_per_byte, u64::from(UNIT)).ns() as f64;
     let spread = controller.share("read_spread", 0.0..=1.0);
-    let timing = Timing {
+    let timing = XPointTiming {
         link: delay,
         link_ps_per_byte,
         data_fetch,
@@ -121,9 +122,9 @@ fn timing(
     (timing, max_transfer as u32)
 }
 
-fn refresh(section: &mut Section<'_>) -> Refresh {
+fn refresh(section: &mut Section<'_>) -> XPointRefresh {
     let pass = Span::from_ms(1)..=Span::from_seconds(10.0 * 365.0 * 86_400.0);
-    Refresh {
+    XPointRefresh {
         batch_units: section.count("batch", 0..=100_000u32),
         period: section.span("period", pass.clone()),
         after_power_on: section.span("after_power_on", pass.clone()),
@@ -131,7 +132,7 @@ fn refresh(section: &mut Section<'_>) -> Refresh {
     }
 }
 
-fn power(section: &mut Section<'_>, config: &XPointConfig) -> Power {
+fn power(section: &mut Section<'_>, config: &XPointConfig) -> XPointPower {
     let watts = 0.0..=1000.0;
     let idle_watts = section.watts("idle", watts.clone());
     let limit_watts = section.watts("limit", watts.clone());
@@ -152,7 +153,7 @@ fn power(section: &mut Section<'_>, config: &XPointConfig) -> Power {
         let medium = unit * f64::from(config.groups()) / units[index].seconds().max(1e-9);
         joules[index] = (active - idle_watts).max(0.0) / path.min(medium);
     }
-    Power {
+    XPointPower {
         idle_watts,
         read_joules_per_byte: joules[0],
         write_joules_per_byte: joules[1],

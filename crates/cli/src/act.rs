@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::act::{Score, Tested};
+use lab::act::{ActResult, Score};
 use lab::{Lab, Scenario, to_the_end};
 use model::Span;
 use rayon::prelude::*;
 use report::csv;
 use study::act::{
-    Asked, CORES, DURATIONS, HOST, LOADS, QUEUES, SERVICE_THREADS, SLICES, THREADS_PER_QUEUE,
+    ActOptions, CORES, DURATIONS, HOST, LOADS, QUEUES, SERVICE_THREADS, SLICES, THREADS_PER_QUEUE,
     Version, WARM_UPS,
 };
 use text::problem::Problems;
@@ -22,7 +22,7 @@ use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::state::{State, note_on_heat};
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Aerospike's certification test (ACT): the highest load that a drive passes, or the verdict at one load
 #[derive(clap::Args)]
@@ -130,11 +130,11 @@ fn load(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let plans = prepare(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
-    let one = asked(args).is_one_run();
+    let one = test_parameters(args).is_one_run();
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
-    let results: Vec<Result<(Tested, Option<Score>), Problems>> = plans
+    let results: Vec<Result<(ActResult, Option<Score>), Problems>> = plans
         .par_iter()
         .with_max_len(1)
         .map(|plan| {
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut problems = Problems::default();
     for (plan, result) in plans.into_iter().zip(results) {
         match result {
-            Ok((tested, score)) => rows.push(report::act::Row {
+            Ok((tested, score)) => rows.push(report::act::ActRow {
                 scenario: plan,
                 tested,
                 score,
@@ -187,7 +187,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn print(args: &Args, rows: &[report::act::Row]) -> Result<(), Failure> {
+fn print(args: &Args, rows: &[report::act::ActRow]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     if args.json || args.output_format == Format::Json {
         writeln!(out, "{:#}", report::act::json(rows))?;
@@ -231,12 +231,12 @@ fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
             "add --act-version 3",
         );
     }
-    let outputs = output::asked([("--log", &args.log), ("--csv", &args.csv)]);
+    let outputs = output::requested_files([("--log", &args.log), ("--csv", &args.csv)]);
     let read = args.config.as_deref();
     problems
         .0
         .extend(output::problems(&outputs, read.as_slice()).0);
-    let asked = asked(args);
+    let asked = test_parameters(args);
     let host = asked.host(&args.host).unwrap_or_else(|more| {
         problems.0.extend(more.0);
         HostSheet::default()
@@ -260,8 +260,8 @@ fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
 }
 
 /// Returns the parameters of the test.
-fn asked(args: &Args) -> Asked {
-    Asked {
+fn test_parameters(args: &Args) -> ActOptions {
+    ActOptions {
         load: args.load,
         config: args.config.clone(),
         version: args.act_version.as_deref().map(|version| match version {

@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use catalogue::DriveSheet;
 use lab::Lab;
 use report::{csv, decide};
-use study::decide::check::{self, Answer, Check};
+use study::decide::check::{self, Check, CheckAnswer};
 use study::decide::work::Conditions;
 use text::problem::Problems;
 
 use crate::drive::DriveArgs;
-use crate::each::of_each;
+use crate::each::map_drives;
 use crate::failure::Failure;
-use crate::limit::{self, taken};
+use crate::limit::{self, collect_problems};
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
 use crate::state::{State, note_on_heat};
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Check whether drives meet the minimum that a software vendor publishes
 #[derive(clap::Args)]
@@ -78,9 +78,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
     let (check, drives, conditions) = read(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
-    let results = of_each(
+    let results = map_drives(
         &drives,
         |drive| &drive.id,
         |drive, go_on| check.answer(drive, &conditions, &lab, go_on),
@@ -103,13 +103,13 @@ fn print(
     args: &Args,
     check: &Check,
     conditions: &Conditions,
-    answers: &[Answer],
+    answers: &[CheckAnswer],
 ) -> Result<(), Failure> {
     let command = limit::command();
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::check(answers).as_bytes())?;
     }
-    limit::tell(
+    limit::print_answer(
         args.json
             .then(|| decide::check::json(check, conditions, answers, &command)),
         &decide::check::sentences(check, answers),
@@ -123,15 +123,15 @@ fn read(args: &Args) -> Result<(Check, Vec<DriveSheet>, Conditions), Problems> {
     let drives = args.drives.read(&args.arguments, &mut problems);
     args.state.check(&args.drives.settings(), &mut problems);
     note_on_heat(&args.drives.settings());
-    let check = taken(Check::named(&args.software), &mut problems);
+    let check = collect_problems(Check::named(&args.software), &mut problems);
     let of_check = check
         .as_ref()
         .map_or(catalogue::TYPICAL_HOST, |check| &check.host);
-    let host = taken(
+    let host = collect_problems(
         catalogue::host(args.host.as_deref().unwrap_or(of_check)),
         &mut problems,
     );
-    let outputs = output::asked([("--csv", &args.csv)]);
+    let outputs = output::requested_files([("--csv", &args.csv)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
     match (check, host) {
         (Some(check), Some(host)) if problems.0.is_empty() => {

@@ -8,12 +8,12 @@ use clap::ValueEnum;
 use lab::Lab;
 use model::media::DriveConfig;
 use report::{csv, decide};
-use study::decide::choose::{self, Answer, Candidate, Measure, Request, Unfit};
+use study::decide::choose::{self, Candidate, ChooseAnswer, ChooseRequest, Measure, Unfit};
 use study::decide::likeness::{self, Likeness};
 use study::decide::named;
 use study::decide::prices::{self, Prices};
 use study::decide::profile::Profile;
-use study::decide::rate::Offered;
+use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
 use study::decide::syncs::{self, Syncs};
 use study::decide::work::{Load, counted_for};
@@ -21,15 +21,15 @@ use text::problem::{Problem, Problems};
 use text::terminal::paragraph;
 
 use crate::drive::{DriveArgs, load as load_drive};
-use crate::each::of_each;
+use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
 use crate::life::years;
-use crate::limit::{self, taken};
+use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
 use crate::output::{self, write_whole};
 use crate::profile::profile;
 use crate::replay::BeyondArg;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Drives and pools that meet a load and its limits, and the recommended drive
 #[derive(clap::Args)]
@@ -92,7 +92,7 @@ pub(crate) struct Args {
 
     /// Ranking criterion [default: usd with --usd; p99 for a log, for a trace or at a rate; otherwise iops]
     #[arg(long, value_enum)]
-    by: Option<By>,
+    by: Option<RankingCriterion>,
 
     /// Required lifetime of drives in years, and the years for which power is paid
     #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = years)]
@@ -137,13 +137,13 @@ enum RateArg {
     /// Each drive's own maximum.
     Max,
     /// This rate on all drives.
-    At(Offered),
+    At(OfferedRate),
 }
 
 fn rate(text: &str) -> Result<RateArg, String> {
     match text {
         "max" => Ok(RateArg::Max),
-        _ => Offered::read(text)
+        _ => OfferedRate::read(text)
             .map(RateArg::At)
             .map_err(|help| format!("{help}, or max")),
     }
@@ -151,7 +151,7 @@ fn rate(text: &str) -> Result<RateArg, String> {
 
 /// Ranking criterion.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum By {
+enum RankingCriterion {
     /// Lowest cost
     Usd,
     /// Highest IOPS per watt
@@ -164,20 +164,20 @@ enum By {
     Years,
 }
 
-impl From<By> for Measure {
-    fn from(by: By) -> Measure {
+impl From<RankingCriterion> for Measure {
+    fn from(by: RankingCriterion) -> Measure {
         match by {
-            By::Usd => Measure::Usd,
-            By::Watt => Measure::Watt,
-            By::Iops => Measure::Iops,
-            By::P99 => Measure::P99,
-            By::Years => Measure::Years,
+            RankingCriterion::Usd => Measure::Usd,
+            RankingCriterion::Watt => Measure::Watt,
+            RankingCriterion::Iops => Measure::Iops,
+            RankingCriterion::P99 => Measure::P99,
+            RankingCriterion::Years => Measure::Years,
         }
     }
 }
 
 /// A candidate: its name, and the drive or pool that is simulated.
-struct Named {
+struct NamedDrive {
     name: String,
     sheet: DriveSheet,
 }
@@ -191,7 +191,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             .lock()
             .write_all(prices::example().as_bytes())?);
     }
-    let (Found { drives, mut unfit }, request) = read(args)?;
+    let (CandidateSet { drives, mut unfit }, request) = read(args)?;
     args.drives.note_on_years();
     let paced = request.load.is_trace() || request.load.offered_iops().is_some();
     let by = match (args.by, &args.usd) {
@@ -201,7 +201,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         (None, None) if paced || is_slog(args) => Measure::P99,
         (None, None) => Measure::Iops,
     };
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
     let mut candidates = ran(&drives, &request, &lab, &mut unfit);
     let request = match is_slog(args) && args.rate.is_none() && !paced {
@@ -219,12 +219,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let like = args.like.as_ref().and_then(|wanted| {
         let this = candidates.iter().find(|one| one.drive == *wanted)?;
-        Some((wanted.as_str(), likeness::like(this, &candidates)))
+        Some((
+            wanted.as_str(),
+            likeness::rank_replacements(this, &candidates),
+        ))
     });
     let mut answer = choose::answer(candidates, unfit, by);
-    let always = |one: &Named| one.sheet.pool_config().is_some_and(syncs::logs_all);
+    let always = |one: &NamedDrive| one.sheet.pool_config().is_some_and(syncs::logs_all);
     if is_slog(args) && !drives.iter().any(always) {
-        answer.syncs = Some(Syncs::count(&request.load.yours().workload));
+        answer.syncs = Some(Syncs::count(&request.load.user_workload().workload));
     }
     stop.results(|| {
         print(
@@ -244,8 +247,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Runs this load on the drives; those that cannot run it are added to the unfit ones.
-fn ran(drives: &[Named], request: &Request, lab: &Lab, unfit: &mut Vec<Unfit>) -> Vec<Candidate> {
-    let results = of_each(
+fn ran(
+    drives: &[NamedDrive],
+    request: &ChooseRequest,
+    lab: &Lab,
+    unfit: &mut Vec<Unfit>,
+) -> Vec<Candidate> {
+    let results = map_drives(
         drives,
         |drive| &drive.name,
         |drive, go_on| choose::candidate(request, &drive.sheet, lab, go_on),
@@ -266,17 +274,17 @@ fn ran(drives: &[Named], request: &Request, lab: &Lab, unfit: &mut Vec<Unfit>) -
 /// Runs logs again at a common rate after they ran at their own maximum. A slow log throttles clients that wait for
 /// it, which also limits its own latency. A load with its own rate is not repeated.
 fn at_common_rate(
-    drives: &[Named],
-    request: Request,
+    drives: &[NamedDrive],
+    request: ChooseRequest,
     lab: &Lab,
     candidates: &mut Vec<Candidate>,
-) -> Request {
+) -> ChooseRequest {
     let rate = choose::common_rate(candidates);
     let paced = rate.and_then(|rate| request.load.clone().at_rate(rate).ok());
     let Some(load) = paced else {
         return request;
     };
-    let request = Request { load, ..request };
+    let request = ChooseRequest { load, ..request };
     let again = ran(drives, &request, lab, &mut Vec::new());
     if again.len() == candidates.len() {
         let both = again.into_iter().zip(&*candidates);
@@ -293,8 +301,8 @@ fn is_slog(args: &Args) -> bool {
 
 fn print(
     args: &Args,
-    request: &Request,
-    answer: &Answer,
+    request: &ChooseRequest,
+    answer: &ChooseAnswer,
     like: Option<(&str, &[Likeness])>,
     by: Measure,
 ) -> Result<(), Failure> {
@@ -304,7 +312,7 @@ fn print(
     }
     let sentences = decide::choose::answer(request, answer, by);
     if let Some(path) = &args.output {
-        let words = decide::page::Words {
+        let words = decide::page::PageText {
             title: format!("Which drive for {}", request.load.facts().source),
             answers: sentences.clone(),
             table: decide::choose::table(request, answer, None),
@@ -328,7 +336,7 @@ fn print(
             decide::choose::likenesses(wanted, found, width.or(Some(80)))
         )?;
     }
-    limit::tell(
+    limit::print_answer(
         args.json
             .then(|| decide::choose::json(request, answer, like, &command)),
         &sentences,
@@ -345,7 +353,7 @@ const PLACES: [(&str, &str, &str); 4] = [
     ("read-cache", "read-cache", "--main"),
 ];
 
-fn read(args: &Args) -> Result<(Found, Request), Problems> {
+fn read(args: &Args) -> Result<(CandidateSet, ChooseRequest), Problems> {
     let mut problems = Problems::default();
     let found = candidates(args, &mut problems);
     let usual = counted_for(found.drives.iter().map(|one| &one.sheet));
@@ -353,7 +361,7 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(profile) = &args.profile {
-        load = taken(profile.load(), &mut problems).map(|load| {
+        load = collect_problems(profile.load(), &mut problems).map(|load| {
             args.load
                 .lengthen(load, usual)
                 .at_most(args.load.at_most(usual))
@@ -372,19 +380,19 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
     }
     let slo = match &args.slo {
         None => Slo::default(),
-        Some(text) => taken(Slo::read(text), &mut problems).unwrap_or_default(),
+        Some(text) => collect_problems(Slo::read(text), &mut problems).unwrap_or_default(),
     };
     let prices = args.usd.as_ref().and_then(|path| {
         let origin = path.display().to_string();
         let text = text::bounded::text(path, text::bounded::WRITTEN)
             .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
         let also: Vec<&str> = found.drives.iter().map(|one| &*one.sheet.id).collect();
-        taken(
+        collect_problems(
             text.and_then(|text| Prices::read(&origin, &text, &also)),
             &mut problems,
         )
     });
-    if args.by == Some(By::Usd) && args.usd.is_none() {
+    if args.by == Some(RankingCriterion::Usd) && args.usd.is_none() {
         let what = "--by usd: there are no prices";
         problems
             .0
@@ -396,13 +404,13 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
         args.usd.as_deref(),
     ];
     let inputs: Vec<_> = inputs.into_iter().flatten().collect();
-    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     match load {
         Some(load) if problems.0.is_empty() => Ok((
             found,
-            Request {
-                load: paced(args, load, &slo)?.beyond(args.beyond.into()),
+            ChooseRequest {
+                load: paced(args, load, &slo)?.with_out_of_range(args.beyond.into()),
                 slo,
                 years: args.years,
                 prices,
@@ -463,15 +471,15 @@ fn is_ram(name: &str) -> bool {
 
 /// Candidates and unfit drives.
 #[derive(Default)]
-struct Found {
-    drives: Vec<Named>,
+struct CandidateSet {
+    drives: Vec<NamedDrive>,
     /// Drives of `--all` that do not support the settings, such as an age where no endurance is published.
     unfit: Vec<Unfit>,
 }
 
 /// Returns the drives, or the pools that contain them. A named drive that does not load is a problem; one of `--all`
 /// is unfit, unless all of them are.
-fn candidates(args: &Args, problems: &mut Problems) -> Found {
+fn candidates(args: &Args, problems: &mut Problems) -> CandidateSet {
     let mut names = args.drives.names(&args.arguments);
     let place = names
         .first()
@@ -491,7 +499,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     names.extend(args.like.clone());
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    let behind = behind(args, place, problems);
+    let behind = backing_pool(args, place, problems);
     if args.overwrite && place.is_none_or(|(place, _)| place != "slog") {
         let what = "--overwrite is for the load of a log only";
         let help = "use it with `choose slog DRIVE...`";
@@ -505,7 +513,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     }
     let settings = args.drives.settings();
     let named = args.drives.names(&args.arguments);
-    let (mut found, mut of_all) = (Found::default(), Problems::default());
+    let (mut found, mut of_all) = (CandidateSet::default(), Problems::default());
     for name in names {
         let expression = match (place, &behind) {
             (Some((place, _)), Some(behind)) => {
@@ -516,7 +524,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
         };
         let by_name = named.contains(&name) || args.like.as_ref() == Some(&name);
         match load_drive(&expression, &settings) {
-            Ok(sheet) => found.drives.push(Named { name, sheet }),
+            Ok(sheet) => found.drives.push(NamedDrive { name, sheet }),
             Err(more) if by_name => problems.0.extend(more.0),
             Err(more) => {
                 found.unfit.push(refused(&name, &more));
@@ -532,7 +540,11 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
 
 /// Returns the rest of the pool, as the place's option gives it. An option of another place, or without a place, is a
 /// problem.
-fn behind(args: &Args, place: Option<(&str, &str)>, problems: &mut Problems) -> Option<String> {
+fn backing_pool(
+    args: &Args,
+    place: Option<(&str, &str)>,
+    problems: &mut Problems,
+) -> Option<String> {
     let asked = place.map(|(_, option)| option);
     for (option, given, places) in [
         ("--main", &args.main, "slog or read-cache"),

@@ -288,7 +288,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "add --list, --check CMD, --image NAME, --keep-log FILE or --write-log-writes FILE",
         ));
     }
-    let outputs = output::asked([("--junit", &args.junit), ("--html", &args.html)]);
+    let outputs = output::requested_files([("--junit", &args.junit), ("--html", &args.html)]);
     let inputs = [
         &args.from,
         &args.from_log_writes,

@@ -110,15 +110,15 @@ pub(crate) fn is_drive(argument: &str) -> bool {
 
 /// Arguments of a subcommand that reads files besides drives.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Sorted {
+pub(crate) struct DrivesAndFiles {
     pub(crate) drives: Vec<String>,
     pub(crate) files: Vec<PathBuf>,
 }
 
 /// Separates drives from files; `what` describes such a file, as in "a job file". Every argument that is neither is a
 /// problem, with a suggestion.
-pub(crate) fn sort(arguments: &[PathBuf], what: &str, problems: &mut Problems) -> Sorted {
-    let mut sorted = Sorted::default();
+pub(crate) fn sort(arguments: &[PathBuf], what: &str, problems: &mut Problems) -> DrivesAndFiles {
+    let mut sorted = DrivesAndFiles::default();
     for argument in arguments {
         match argument.to_str().filter(|name| is_drive(name)) {
             Some(name) => sorted.drives.push(name.to_owned()),
@@ -174,7 +174,7 @@ fn file_like(path: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn sorted(arguments: &[&str]) -> Result<Sorted, Problems> {
+    fn sorted(arguments: &[&str]) -> Result<DrivesAndFiles, Problems> {
         let arguments: Vec<PathBuf> = arguments.iter().map(PathBuf::from).collect();
         let mut problems = Problems::default();
         let sorted = sort(&arguments, "a job file", &mut problems);

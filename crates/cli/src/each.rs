@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use catalogue::DriveSheet;
-use lab::{GoOn, in_parallel};
+use lab::{ProgressCallback, in_parallel};
 use text::problem::Problems;
 
 use crate::limit;
@@ -25,10 +25,10 @@ pub(crate) fn in_turn<A>(
 }
 
 /// Returns the answer for each drive, in the order of `drives`.
-pub(crate) fn of_each<T: Sync, R: Send>(
+pub(crate) fn map_drives<T: Sync, R: Send>(
     drives: &[T],
     name: impl Fn(&T) -> &str + Sync,
-    answer: impl Fn(&T, GoOn<'_>) -> R + Sync,
+    answer: impl Fn(&T, ProgressCallback<'_>) -> R + Sync,
 ) -> Vec<R> {
     let bar = Progress::new("{elapsed_precise} [{bar:16}] {percent} %, {left}  {wide_msg}");
     let done = AtomicUsize::new(0);

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use catalogue::{DriveSheet, Settings};
 use lab::Lab;
 use report::{csv, decide};
-use study::decide::explain::answer::{Answer, Request, explain};
-use study::decide::explain::file::{self, Run};
+use study::decide::explain::answer::{ExplainAnswer, ExplainRequest, explain};
+use study::decide::explain::file::{self, ReportingGroup};
 use study::decide::explain::steadiness;
 use text::problem::Problems;
 use text::{bounded, foreign};
 
-use crate::drive::{DriveArgs, Sorted, load, sort};
+use crate::drive::{DriveArgs, DrivesAndFiles, load, sort};
 use crate::failure::{Failure, on_command_line};
-use crate::limit::{self, taken};
+use crate::limit::{self, collect_problems};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::state::State;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Analysis of a fio run: the bottleneck, the distance from the rating with its reasons, and possible changes
 #[derive(clap::Args)]
@@ -82,7 +82,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (runs, request) = read(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
     let mut answers = Vec::new();
@@ -99,14 +99,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     stop.results(|| print(args, request.as_ref(), &answers))
 }
 
-fn print(args: &Args, request: Option<&Request>, answers: &[Answer]) -> Result<(), Failure> {
+fn print(
+    args: &Args,
+    request: Option<&ExplainRequest>,
+    answers: &[ExplainAnswer],
+) -> Result<(), Failure> {
     let command = limit::command();
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::explain(answers).as_bytes())?;
     }
     let sentences = decide::explain::sentences(answers);
     if let Some(path) = &args.output {
-        let words = decide::page::Words {
+        let words = decide::page::PageText {
             title: String::from("Bottleneck of the run"),
             answers: sentences.clone(),
             table: decide::explain::table(answers, None),
@@ -114,7 +118,7 @@ fn print(args: &Args, request: Option<&Request>, answers: &[Answer]) -> Result<(
         };
         write_whole(path, decide::page::explain(answers, &words).as_bytes())?;
     }
-    limit::tell(
+    limit::print_answer(
         args.json
             .then(|| decide::explain::json(answers, request, &command)),
         &sentences,
@@ -123,19 +127,19 @@ fn print(args: &Args, request: Option<&Request>, answers: &[Answer]) -> Result<(
     )
 }
 
-fn read(args: &Args) -> Result<(Vec<Run>, Option<Request>), Problems> {
+fn read(args: &Args) -> Result<(Vec<ReportingGroup>, Option<ExplainRequest>), Problems> {
     let mut problems = Problems::default();
     let sorted = sort(&args.arguments, "fio's results", &mut problems);
     let all_known = problems.0.is_empty();
     let mut runs = runs(&sorted, all_known, &mut problems);
     with_logs(args, &mut runs, &mut problems);
-    let host = taken(catalogue::host(&args.host), &mut problems);
+    let host = collect_problems(catalogue::host(&args.host), &mut problems);
     let drive = drive(args, &sorted, all_known, &mut problems);
     let inputs = sorted.files.iter().chain(&args.log);
     let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
-    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
-    let request = drive.zip(host).map(|(drive, host)| Request {
+    let request = drive.zip(host).map(|(drive, host)| ExplainRequest {
         drive,
         host,
         state: args.state.into(),
@@ -146,7 +150,7 @@ fn read(args: &Args) -> Result<(Vec<Run>, Option<Request>), Problems> {
 }
 
 /// Returns the runs in the file; an unknown argument may have been meant as the file.
-fn runs(sorted: &Sorted, all_known: bool, problems: &mut Problems) -> Vec<Run> {
+fn runs(sorted: &DrivesAndFiles, all_known: bool, problems: &mut Problems) -> Vec<ReportingGroup> {
     let path = match (sorted.files.as_slice(), all_known) {
         ([path], _) => path,
         ([], false) => return Vec::new(),
@@ -160,10 +164,10 @@ fn runs(sorted: &Sorted, all_known: bool, problems: &mut Problems) -> Vec<Run> {
             return Vec::new();
         }
     };
-    let text = taken(text_of(path), problems);
+    let text = collect_problems(text_of(path), problems);
     let runs = text.and_then(|text| {
         let origin = path.display().to_string();
-        taken(file::read(&origin, &text), problems)
+        collect_problems(file::read(&origin, &text), problems)
     });
     runs.unwrap_or_default()
 }
@@ -176,7 +180,7 @@ fn shown(files: &[PathBuf]) -> String {
 /// Returns the drive, if one is named; an unknown argument may have been meant as the drive.
 fn drive(
     args: &Args,
-    sorted: &Sorted,
+    sorted: &DrivesAndFiles,
     all_known: bool,
     problems: &mut Problems,
 ) -> Option<DriveSheet> {
@@ -184,7 +188,7 @@ fn drive(
     args.state.check(&settings, problems);
     let names = args.drives.names(&sorted.drives);
     match names.as_slice() {
-        [name] => return taken(load(name, &settings), problems),
+        [name] => return collect_problems(load(name, &settings), problems),
         [] if all_known && settings != Settings::default() => problems.0.push(on_command_line(
             "drive settings require a drive",
             "name the drive, or leave them out",
@@ -199,7 +203,7 @@ fn drive(
 }
 
 /// Adds the logs. They belong to one run, but do not name it.
-fn with_logs(args: &Args, runs: &mut [Run], problems: &mut Problems) {
+fn with_logs(args: &Args, runs: &mut [ReportingGroup], problems: &mut Problems) {
     if args.log.is_empty() {
         return;
     }
@@ -207,11 +211,11 @@ fn with_logs(args: &Args, runs: &mut [Run], problems: &mut Problems) {
         let text = text_of(path)?;
         Ok((path.display().to_string(), text))
     });
-    let texts: Vec<Option<_>> = texts.map(|read| taken(read, problems)).collect();
+    let texts: Vec<Option<_>> = texts.map(|read| collect_problems(read, problems)).collect();
     let Some(texts) = texts.into_iter().collect::<Option<Vec<_>>>() else {
         return;
     };
-    let judged = taken(steadiness::of_logs(&texts), problems);
+    let judged = collect_problems(steadiness::of_logs(&texts), problems);
     match (runs, judged) {
         ([one], Some(judged)) => one.facts.steadiness = judged,
         ([] | [_], _) => {}

@@ -37,15 +37,15 @@ impl Failure {
                     std::env::var_os("NO_COLOR"),
                     std::env::var_os("TERM"),
                 ));
-                tell(&told);
+                write_stderr(&told);
                 ExitCode::from(2)
             }
             Failure::Failed(what) => {
-                tell(&format!("error: {what}"));
+                write_stderr(&format!("error: {what}"));
                 ExitCode::from(1)
             }
             Failure::Verdict(what) => {
-                tell(&format!("verdict: {what}"));
+                write_stderr(&format!("verdict: {what}"));
                 ExitCode::from(3)
             }
             Failure::Stopped(code) => ExitCode::from(code),
@@ -66,7 +66,7 @@ pub(crate) fn on_command_line(what: impl Into<String>, help: impl Into<String>) 
 
 /// Writes to standard error. If that is closed, or a file on a full disk, the text is lost: a server must not end for
 /// that.
-pub(crate) fn tell(what: &str) {
+pub(crate) fn write_stderr(what: &str) {
     let _ = writeln!(io::stderr(), "{what}");
 }
 

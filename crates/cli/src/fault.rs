@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use catalogue::DriveSheet;
-use lab::faults::Befalls;
+use lab::faults::RunFault;
 use lab::scripted::{befalling, scripted};
 use text::bounded;
 use text::problem::Problems;
-use workload::faults::Scripted;
+use workload::faults::FaultLine;
 
-use crate::limit::taken;
+use crate::limit::collect_problems;
 use crate::output::remark;
 
 /// Faults of drives in a run.
@@ -23,13 +23,17 @@ pub(crate) struct FaultArgs {
 
 impl FaultArgs {
     /// Returns the faults of each of these drives, or all faults of the script that they cannot have.
-    pub(crate) fn read(&self, drives: &[DriveSheet], problems: &mut Problems) -> Vec<Vec<Befalls>> {
+    pub(crate) fn read(
+        &self,
+        drives: &[DriveSheet],
+        problems: &mut Problems,
+    ) -> Vec<Vec<RunFault>> {
         let Some(path) = &self.fault else {
             return vec![Vec::new(); drives.len()];
         };
         let planned = script_of(path, problems);
         let befalls = befalling(&path.display().to_string(), &planned, drives);
-        let befalls = taken(befalls, problems).unwrap_or_default();
+        let befalls = collect_problems(befalls, problems).unwrap_or_default();
         for (drive, befalls) in drives.iter().zip(&befalls) {
             let cluster = drive.pool_config().and_then(|it| it.cluster());
             let words = cluster.and_then(|it| it.fold_fault_words());
@@ -42,10 +46,10 @@ impl FaultArgs {
 }
 
 /// Returns the faults of a script, with their lines; empty if the script has a problem.
-pub(crate) fn script_of(path: &Path, problems: &mut Problems) -> Vec<Scripted> {
+pub(crate) fn script_of(path: &Path, problems: &mut Problems) -> Vec<FaultLine> {
     let origin = path.display().to_string();
     let text = bounded::text(path, bounded::WRITTEN)
         .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
     let scripted = text.and_then(|text| scripted(&origin, &text));
-    taken(scripted, problems).unwrap_or_default()
+    collect_problems(scripted, problems).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use catalogue::DriveSheet;
 use lab::Lab;
 use report::{csv, decide};
-use study::decide::fill::{self, Request};
+use study::decide::fill::{self, FillRequest};
 use text::problem::Problems;
 
 use crate::drive::DriveArgs;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::limit;
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// How long writes stay fast: GB and seconds until a drive slows down, the rate after it, how it recovers
 #[derive(clap::Args)]
@@ -78,7 +78,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (drives, request) = read(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
     let answers = in_turn(&drives, |drive, tell| {
         fill::measure(&request, drive, &lab, tell)
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         let sentences: Vec<String> = answers.iter().flat_map(decide::fill::answer).collect();
         if let Some(path) = &args.output {
-            let words = decide::page::Words {
+            let words = decide::page::PageText {
                 title: String::from("How long writes stay fast"),
                 answers: sentences.clone(),
                 table: decide::fill::table(&answers, None),
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             };
             write_whole(path, decide::page::fill(&answers, &words).as_bytes())?;
         }
-        limit::tell(
+        limit::print_answer(
             args.json
                 .then(|| decide::fill::json(&request, &answers, &command)),
             &sentences,
@@ -108,16 +108,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
+fn read(args: &Args) -> Result<(Vec<DriveSheet>, FillRequest), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
-    let host = limit::taken(catalogue::host(&args.host), &mut problems);
-    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    let host = limit::collect_problems(catalogue::host(&args.host), &mut problems);
+    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
     let writes = fill::writes(args.random, args.bs.as_deref(), args.iodepth);
-    let (block, depth) = limit::taken(writes, &mut problems).unwrap_or((4096, 1));
+    let (block, depth) = limit::collect_problems(writes, &mut problems).unwrap_or((4096, 1));
     problems.0.extend(fill::problem_of(&args.drives.settings()));
-    let request = Request {
+    let request = FillRequest {
         random: args.random,
         block,
         depth,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use catalogue::{DataSheet, DriveSheet, Settings};
 use model::media::DriveConfig;
 use report::csv;
-use study::fit::{self, HostRequest, MeasuredRun, Request, Tried};
-use study::measure::{HOST_JOBS, Paced, STANDARD_JOBS};
+use study::fit::{self, BaseFit, FitRequest, HostRequest, MeasuredRun};
+use study::measure::{HOST_JOBS, STANDARD_JOBS, StepFigures};
 use text::problem::Problems;
 
 use crate::drive::load;
@@ -16,7 +16,7 @@ use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::setting::SettingArgs;
 use crate::state::State;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Target of the measurement jobs.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -178,7 +178,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Problems(vec![on_command_line("no file to write is named", help)]).into());
     };
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
-    let request = Request {
+    let request = FitRequest {
         base: base.to_owned(),
         settings: Settings::from(&args.setting),
         host: args.host().to_owned(),
@@ -190,9 +190,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
     };
     warn(&request.measured);
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
-    let tried = tried(args, &request, &bar);
+    let tried = fit_bases(args, &request, &bar);
     bar.finish();
     let tried = tried?;
     let fitted = &tried[0].fitted;
@@ -217,7 +217,7 @@ fn of_host(args: &Args, output: &Path) -> Result<(), Failure> {
     let inputs = args.host_measured.iter().map(PathBuf::as_path);
     let inputs: Vec<&Path> = inputs.chain([Path::new(base)]).collect();
     let mut outputs = vec![("--output", output)];
-    outputs.extend(output::asked([("--csv", &args.csv)]));
+    outputs.extend(output::requested_files([("--csv", &args.csv)]));
     let mut problems = args.problems_of_outputs(&outputs, &inputs);
     problems
         .0
@@ -241,7 +241,7 @@ fn of_host(args: &Args, output: &Path) -> Result<(), Failure> {
         iterations: args.iterations,
         name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
     };
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
     let fitted = fit::host(&request, &|points| {
         bar.message(format!("{points} points tried"));
@@ -265,7 +265,7 @@ fn of_host(args: &Args, output: &Path) -> Result<(), Failure> {
 }
 
 /// Returns the fit of the named base, or those of all tried bases, the recommended one first.
-fn tried(args: &Args, request: &Request, bar: &Progress) -> Result<Vec<Tried>, Problems> {
+fn fit_bases(args: &Args, request: &FitRequest, bar: &Progress) -> Result<Vec<BaseFit>, Problems> {
     if request.base == AUTO {
         let host = |base: &DriveSheet| match base.config {
             _ if args.host.is_some() => args.host().to_owned(),
@@ -283,7 +283,7 @@ fn tried(args: &Args, request: &Request, bar: &Progress) -> Result<Vec<Tried>, P
             bar.message(format!("{evaluations} points tried"));
         });
         fitted.map(|fitted| {
-            vec![Tried {
+            vec![BaseFit {
                 base: request.base.clone(),
                 kind: String::new(),
                 host: request.host.clone(),
@@ -295,7 +295,7 @@ fn tried(args: &Args, request: &Request, bar: &Progress) -> Result<Vec<Tried>, P
 
 /// Makes the drive of a maker's data sheet.
 fn from_sheet(args: &Args, path: &str) -> Result<(), Failure> {
-    let outputs = output::asked([("--output", &args.output)]);
+    let outputs = output::requested_files([("--output", &args.output)]);
     let mut problems = args.problems_of_outputs(&outputs, &[Path::new(path)]);
     let sheet = DataSheet::open(path, args.family.as_deref());
     let host = catalogue::host(args.host());
@@ -308,7 +308,7 @@ fn from_sheet(args: &Args, path: &str) -> Result<(), Failure> {
         (Ok(sheet), Ok(host)) if problems.0.is_empty() => (sheet, host),
         _ => return Err(problems.into()),
     };
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
     let made = fit::from_sheet(&sheet, &host, &|runs| {
         bar.message(format!("{runs} values tried"));
@@ -337,7 +337,7 @@ fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, 
     let measured = args.measured.iter().map(PathBuf::as_path);
     let inputs: Vec<&Path> = measured.chain([Path::new(base)]).collect();
     let mut outputs = vec![("--output", output)];
-    outputs.extend(output::asked([("--csv", &args.csv)]));
+    outputs.extend(output::requested_files([("--csv", &args.csv)]));
     let mut problems = args.problems_of_outputs(&outputs, &inputs);
     let base = match load(base, &Settings::from(&args.setting)) {
         _ if base == AUTO => None,
@@ -352,7 +352,7 @@ fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, 
     problems.0.extend(wrong.flat_map(|one| one.0));
     let mut runs = Vec::new();
     for path in &args.measured {
-        match one(path) {
+        match read_runs(path) {
             Ok(found) => runs.extend(found),
             Err(found) => problems.0.extend(found.0),
         }
@@ -381,12 +381,12 @@ pub(crate) fn warn(measured: &[MeasuredRun]) {
 }
 
 /// Returns the runs in a file of fio's results, or in a measurement.
-fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
+fn read_runs(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     fit::read(&path.display().to_string(), &read(path)?)
 }
 
 /// Returns the runs in a file, and its rate-limited reads and writes.
-pub(crate) fn with_paced(path: &Path) -> Result<(Vec<MeasuredRun>, Vec<Paced>), Problems> {
+pub(crate) fn with_paced(path: &Path) -> Result<(Vec<MeasuredRun>, Vec<StepFigures>), Problems> {
     let origin = path.display().to_string();
     let text = read(path)?;
     let runs = fit::read(&origin, &text)?;

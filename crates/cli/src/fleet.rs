@@ -50,7 +50,7 @@ pub(crate) fn run(asked: &FleetOptions<'_>) -> Result<(), Failure> {
     let mut problems = Problems::default();
     let mut dumps: Vec<Dump> = Vec::new();
     let inputs: Vec<&Path> = asked.files.iter().map(PathBuf::as_path).collect();
-    let outputs = output::asked([("--csv", asked.csv)]);
+    let outputs = output::requested_files([("--csv", asked.csv)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     let bare = asked.ratings.iter().filter(|one| one.model.is_none());
     if bare.count() > 1 {
@@ -72,7 +72,7 @@ pub(crate) fn run(asked: &FleetOptions<'_>) -> Result<(), Failure> {
         write_whole(path, csv::fleet(&answer).as_bytes())?;
     }
     let command = limit::command();
-    limit::tell(
+    limit::print_answer(
         asked.json.then(|| decide::fleet::json(&answer, &command)),
         &[decide::fleet::answer(&answer)],
         |width| decide::fleet::table(&answer, width),

@@ -7,21 +7,21 @@ use catalogue::DriveSheet;
 use lab::Lab;
 use report::{csv, decide};
 use study::decide::fleet::UserRating;
-use study::decide::life::{self, Answer};
+use study::decide::life::{self, LifeAnswer};
 use study::decide::named;
 use study::decide::table_of_s3::table_of_s3;
 use study::decide::work::{Conditions, Load, counted_for};
-use study::decide::writing::Writing;
+use study::decide::writing::WriteAmount;
 use text::problem::Problems;
 
 use crate::drive::DriveArgs;
-use crate::each::of_each;
+use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
 use crate::fleet;
-use crate::limit::{self, taken};
+use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
 use crate::output::{self, write_whole};
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Lifetime of drives at a load: years to the rated endurance, write amplification, Percentage Used
 #[derive(clap::Args)]
@@ -51,8 +51,8 @@ pub(crate) struct Args {
     load: LoadArgs,
 
     /// Write rate: bytes per second or per day (100MB/s, 2TB/day), or drive writes per day (1DWPD)
-    #[arg(long, value_name = "RATE", value_parser = Writing::read, conflicts_with_all = ["job", "trace", "load"])]
-    writes: Option<Writing>,
+    #[arg(long, value_name = "RATE", value_parser = WriteAmount::read, conflicts_with_all = ["job", "trace", "load"])]
+    writes: Option<WriteAmount>,
 
     /// Pattern of --writes, as in fio: write or randwrite
     #[arg(long, value_name = "RW", default_value = "randwrite", value_parser = ["write", "randwrite"])]
@@ -128,9 +128,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let years = args.years.unwrap_or(YEARS);
     let (drives, conditions) = read(args)?;
     args.drives.note_on_years();
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
-    let results = of_each(
+    let results = map_drives(
         &drives,
         |(drive, _)| &drive.id,
         |(drive, load), go_on| life::life(drive, load.as_ref(), years, &conditions, &lab, go_on),
@@ -150,14 +150,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(), Failure> {
+fn print(args: &Args, answers: &[LifeAnswer], conditions: &Conditions) -> Result<(), Failure> {
     let command = limit::command();
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::life(answers).as_bytes())?;
     }
     let sentences = decide::life::sentences(answers);
     if let Some(path) = &args.output {
-        let words = decide::page::Words {
+        let words = decide::page::PageText {
             title: String::from("How long they last"),
             answers: sentences.clone(),
             table: decide::life::table(answers, None),
@@ -165,7 +165,7 @@ fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(),
         };
         write_whole(path, decide::page::life(answers, &words).as_bytes())?;
     }
-    limit::tell(
+    limit::print_answer(
         args.json
             .then(|| decide::life::json(answers, conditions, &command)),
         &sentences,
@@ -176,7 +176,7 @@ fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(),
 
 fn published(args: &Args) -> Result<(), Failure> {
     let rows = table_of_s3()?;
-    output::problems(&output::asked([("--csv", &args.csv)]), &[]).or(())?;
+    output::problems(&output::requested_files([("--csv", &args.csv)]), &[]).or(())?;
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::table_of_s3(&rows).as_bytes())?;
     }
@@ -193,9 +193,9 @@ fn published(args: &Args) -> Result<(), Failure> {
 }
 
 /// Drives, each with its load: drive writes per day are another rate on each.
-type Loaded = Vec<(DriveSheet, Option<Load>)>;
+type DriveLoads = Vec<(DriveSheet, Option<Load>)>;
 
-fn read(args: &Args) -> Result<(Loaded, Conditions), Problems> {
+fn read(args: &Args) -> Result<(DriveLoads, Conditions), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     let (load, mut conditions) = args.load.read(counted_for(drives.iter()), &mut problems);
@@ -211,20 +211,20 @@ fn read(args: &Args) -> Result<(Loaded, Conditions), Problems> {
         let load = match args.writes {
             Some(writes) => {
                 let load = writes.load(&drive, &args.rw, &args.bs, args.load.runtime);
-                taken(load, &mut problems)
+                collect_problems(load, &mut problems)
             }
             None => load.clone(),
         };
         (drive, load)
     };
-    let drives: Loaded = drives.into_iter().map(with_load).collect();
+    let drives: DriveLoads = drives.into_iter().map(with_load).collect();
     // All of them are of one pattern.
     if let Some(load) = drives.iter().find_map(|(_, load)| load.as_ref()) {
         conditions.state = args.load.state_before(load);
     }
     let inputs = [args.load.job.as_deref(), args.load.trace.as_deref()];
     let inputs: Vec<_> = inputs.into_iter().flatten().collect();
-    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     problems.or((drives, conditions))
 }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Prints an answer: only `json` if requested; otherwise its sentences, the table, and the method.
-pub(crate) fn tell(
+pub(crate) fn print_answer(
     json: Option<Value>,
     sentences: &[String],
     table: impl Fn(Width) -> String,
@@ -43,7 +43,7 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// Returns the value that was read; its problems are added to the others.
-pub(crate) fn taken<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
+pub(crate) fn collect_problems<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
     read.map_err(|more| problems.0.extend(more.0)).ok()
 }
 

@@ -12,7 +12,7 @@ use text::problem::Problems;
 use text::quantity::quantity;
 
 use crate::failure::on_command_line;
-use crate::limit::taken;
+use crate::limit::collect_problems;
 use crate::review::{job_file, trace_file};
 use crate::seed::SeedArg;
 use crate::state::Begin;
@@ -74,7 +74,7 @@ impl LoadArgs {
     /// conditions; problems are added to the others.
     pub(crate) fn read(&self, usual: Span, problems: &mut Problems) -> (Option<Load>, Conditions) {
         let most = self.at_most(usual);
-        let host = taken(catalogue::host(&self.host), problems).unwrap_or_default();
+        let host = collect_problems(catalogue::host(&self.host), problems).unwrap_or_default();
         if most < Span::from_ms(1) {
             let what = "--runtime: nothing can be counted in so short a time";
             problems.0.push(on_command_line(
@@ -117,7 +117,7 @@ impl LoadArgs {
             return Some(load);
         };
         match named::rate_of_users(name, f64::from(users)) {
-            Ok(rate) => taken(load.at_rate(rate), problems),
+            Ok(rate) => collect_problems(load.at_rate(rate), problems),
             Err(what) => {
                 let help = "leave --users out, or give --rate where the subcommand has it";
                 problems
@@ -131,13 +131,13 @@ impl LoadArgs {
     fn of_file(&self, host: &HostSheet, usual: Span, problems: &mut Problems) -> Option<Load> {
         if let Some(path) = &self.job {
             let cores = u32::from(host.config.cores);
-            return taken(job_file(path, cores), problems).map(Load::new);
+            return collect_problems(job_file(path, cores), problems).map(Load::new);
         }
         if let Some(path) = &self.trace {
-            return taken(trace_file(path), problems).map(Load::new);
+            return collect_problems(trace_file(path), problems).map(Load::new);
         }
         let name = self.load.as_deref()?;
         let text = named::text(name)?.to_owned();
-        taken(Load::of_text(name, text), problems).map(|load| self.lengthen(load, usual))
+        collect_problems(Load::of_text(name, text), problems).map(|load| self.lengthen(load, usual))
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Command;
 use clap_mangen::Man;
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, write_stderr};
 use crate::output::write_whole;
 
 /// Write manual pages, one file per subcommand
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, command: Command) -> Result<(), Failure> {
         write_whole(&folder.join(format!("{name}.1")), text.as_bytes())?;
         count += 1;
     }
-    tell(&format!("{count} pages in {}", folder.display()));
+    write_stderr(&format!("{count} pages in {}", folder.display()));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use catalogue::DriveSheet;
 use lab::Lab;
 use report::{csv, decide};
 use study::decide::load::Pattern;
-use study::decide::max::{self, Answer, Request};
+use study::decide::max::{self, MaxAnswer, MaxRequest};
 use study::decide::slo::Slo;
 use text::problem::Problems;
 
@@ -17,7 +17,7 @@ use crate::limit::{self, key_value};
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
 use crate::state::Begin;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Highest load within limits: open loop (arrival rate) and closed loop (queue depth)
 #[derive(clap::Args)]
@@ -103,7 +103,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (drives, request) = read(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
     let answers = in_turn(&drives, |drive, tell| {
         max::highest(&request, drive, &lab, tell)
@@ -120,14 +120,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failure> {
+fn print(args: &Args, request: &MaxRequest, answers: &[MaxAnswer]) -> Result<(), Failure> {
     let command = limit::command();
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::max(answers).as_bytes())?;
     }
     let sentences = decide::max::sentences(request, answers);
     if let Some(path) = &args.output {
-        let words = decide::page::Words {
+        let words = decide::page::PageText {
             title: format!("The highest load within {}", request.slo.text()),
             answers: sentences.clone(),
             table: decide::max::table(request, answers, None),
@@ -138,7 +138,7 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
             decide::page::max(&request.slo, answers, &words).as_bytes(),
         )?;
     }
-    limit::tell(
+    limit::print_answer(
         args.json
             .then(|| decide::max::json(request, answers, &command)),
         &sentences,
@@ -147,13 +147,13 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
     )
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
+fn read(args: &Args) -> Result<(Vec<DriveSheet>, MaxRequest), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     args.state.check(&args.drives.settings(), &mut problems);
-    let slo = limit::taken(Slo::read(&args.slo), &mut problems);
-    let host = limit::taken(catalogue::host(&args.host), &mut problems);
-    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    let slo = limit::collect_problems(Slo::read(&args.slo), &mut problems);
+    let host = limit::collect_problems(catalogue::host(&args.host), &mut problems);
+    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
     // If they could not be read there is a problem, and nothing runs.
     let host = host.unwrap_or_default();
@@ -165,7 +165,7 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
         &host,
     );
     let in_order = pattern.is_in_order();
-    let request = Request {
+    let request = MaxRequest {
         pattern,
         slo: slo.clone().unwrap_or_default(),
         host,

@@ -15,19 +15,21 @@ use model::Span;
 use report::decide;
 use study::decide::explain::answer::explain;
 use study::decide::explain::file;
-use study::measure::{Course, Document, Phase, Taken, Turn, Verdict, arguments, names};
+use study::measure::{
+    Document, NextStep, Phase, PlanProgress, RoundsVerdict, StepRecord, arguments, names,
+};
 use text::digits::duration;
 use text::problem::{Place, Problem, Problems};
 use text::quantity::quantity;
 use text::terminal::paragraph;
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, write_stderr};
 use crate::limit::quoted;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::size;
 use crate::stop::Stop;
-use fio::Ended;
+use fio::FioResult;
 use ready::Ready;
 
 /// Measure a real drive with fio until it is in steady state, and write one file
@@ -113,7 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let verdict = go_through(&ready, &mut document, course, output, &stop)?;
     drop(claim);
     if !verdict.is_complete {
-        tell("stopped: run the same command again to continue");
+        write_stderr("stopped: run the same command again to continue");
         return stop.finish();
     }
     finish(output, &document)
@@ -144,7 +146,7 @@ fn show(ready: &Ready) -> io::Result<()> {
 }
 
 /// Returns the existing measurement, and where it resumes.
-fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, Course<'r>), Failure> {
+fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, PlanProgress<'r>), Failure> {
     if !output.exists() {
         return Ok((ready.fresh.clone(), ready.fresh.course(&ready.plan)));
     }
@@ -153,7 +155,7 @@ fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, Course<'r>), 
         .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
     let document = Document::read(&origin, &text)?;
     let course = document.resume(&origin, &ready.fresh, &ready.plan)?;
-    tell(&format!(
+    write_stderr(&format!(
         "{origin}: continues after {} steps",
         document.steps.len()
     ));
@@ -164,10 +166,10 @@ fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, Course<'r>), 
 fn go_through(
     ready: &Ready,
     document: &mut Document,
-    mut course: Course<'_>,
+    mut course: PlanProgress<'_>,
     output: &Path,
     stop: &Stop,
-) -> Result<Verdict, Failure> {
+) -> Result<RoundsVerdict, Failure> {
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let scratch = {
         let mut name = output.as_os_str().to_owned();
@@ -178,7 +180,7 @@ fn go_through(
         let Some(turn) = course.next() else {
             break Ok(());
         };
-        let words = arguments(turn.step, &ready.settings, turn.number, course.taken());
+        let words = arguments(turn.step, &ready.settings, turn.number, course.round_iops());
         let share = Cell::new(0.0);
         let watch = |told: Option<f64>, seconds: f64| {
             let timed = turn.step.seconds().map(|all| (seconds / all).min(1.0));
@@ -186,11 +188,11 @@ fn go_through(
             bar.message(progress(&turn, &course, share.get(), seconds));
         };
         let fio = match ready.fio.call(&words, &scratch, stop, &watch) {
-            Ok(Ended::Answer(fio)) => fio,
-            Ok(Ended::Stopped) => break Ok(()),
+            Ok(FioResult::Answer(fio)) => fio,
+            Ok(FioResult::Stopped) => break Ok(()),
             Err(failure) => break Err(failure),
         };
-        let step = Taken {
+        let step = StepRecord {
             step: turn.step.name.clone(),
             phase: turn.step.phase,
             round: turn.round,
@@ -213,7 +215,7 @@ fn go_through(
 }
 
 /// Returns the progress text: the step, its share, and the remaining time.
-fn progress(turn: &Turn<'_>, course: &Course<'_>, share: f64, seconds: f64) -> String {
+fn progress(turn: &NextStep<'_>, course: &PlanProgress<'_>, share: f64, seconds: f64) -> String {
     let round = turn
         .round
         .map_or_else(String::new, |round| format!("round {round}, "));
@@ -247,7 +249,7 @@ fn finish(output: &Path, document: &Document) -> Result<(), Failure> {
             writeln!(out, "{}\n", decide::explain::table(&answers?, width))?;
         }
         // The file holds fio's results; insufficient figures are not a failure of the measurement.
-        Err(problems) => tell(&problems.to_string().replace("error: ", "note: ")),
+        Err(problems) => write_stderr(&problems.to_string().replace("error: ", "note: ")),
     }
     let verdict = &document.verdict;
     if verdict.is_steady.is_some() {

@@ -6,17 +6,17 @@ use catalogue::DriveSheet;
 use lab::Lab;
 use report::{csv, decide};
 use study::decide::load::Pattern;
-use study::decide::mix::{self, Request};
+use study::decide::mix::{self, MixRequest};
 use text::problem::Problems;
 
 use crate::drive::DriveArgs;
-use crate::each::of_each;
+use crate::each::map_drives;
 use crate::failure::Failure;
 use crate::limit::{self, key_value};
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
 use crate::state::Begin;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Mixes of reads and writes: IOPS and latency from reads alone to writes alone, and where drives fall off
 #[derive(clap::Args)]
@@ -96,9 +96,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (drives, request) = read(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
-    let results = of_each(
+    let results = map_drives(
         &drives,
         |drive| &drive.id,
         |drive, go_on| mix::measure(&request, drive, &lab, go_on),
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         let sentences: Vec<String> = answers.iter().flat_map(decide::mix::answer).collect();
         if let Some(path) = &args.output {
-            let words = decide::page::Words {
+            let words = decide::page::PageText {
                 title: format!("Mixes of reads and writes, {} in flight", request.depth),
                 answers: sentences.clone(),
                 table: decide::mix::table(&answers, None),
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             };
             write_whole(path, decide::page::mix(&answers, &words).as_bytes())?;
         }
-        limit::tell(
+        limit::print_answer(
             args.json
                 .then(|| decide::mix::json(&request, &answers, &command)),
             &sentences,
@@ -129,18 +129,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
+fn read(args: &Args) -> Result<(Vec<DriveSheet>, MixRequest), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     args.state.check(&args.drives.settings(), &mut problems);
-    let host = limit::taken(catalogue::host(&args.host), &mut problems);
-    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    let host = limit::collect_problems(catalogue::host(&args.host), &mut problems);
+    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
     // If it could not be read there is a problem, and nothing runs.
     let host = host.unwrap_or_default();
     let pattern = Pattern::new((&args.rw, 50), &args.bs, &args.options, args.numjobs, &host);
     let in_order = pattern.is_in_order();
-    let request = Request {
+    let request = MixRequest {
         pattern,
         depth: args.iodepth,
         percents: mix::percents(args.step),

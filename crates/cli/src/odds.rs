@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use catalogue::DriveSheet;
 use lab::Lab;
 use report::{csv, decide};
-use study::decide::odds::{self, Request};
+use study::decide::odds::{self, OddsRequest};
 use text::problem::Problems;
 use text::terminal::Width;
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::limit;
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// The width where there is no terminal.
 const COLUMNS: Width = Some(80);
@@ -70,7 +70,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (drives, request) = read(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
     let answers = in_turn(&drives, |drive, tell| {
         odds::measure(&request, drive, &lab, tell)
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             write_whole(path, csv::decide::odds(&answers).as_bytes())?;
         }
         let sentences: Vec<String> = answers.iter().flat_map(decide::odds::answer).collect();
-        limit::tell(
+        limit::print_answer(
             args.json
                 .then(|| decide::odds::json(&request, &answers, &command)),
             &sentences,
@@ -91,13 +91,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
+fn read(args: &Args) -> Result<(Vec<DriveSheet>, OddsRequest), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
-    let host = limit::taken(catalogue::host(&args.host), &mut problems);
-    let outputs = output::asked([("--csv", &args.csv)]);
+    let host = limit::collect_problems(catalogue::host(&args.host), &mut problems);
+    let outputs = output::requested_files([("--csv", &args.csv)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
-    let request = Request {
+    let request = OddsRequest {
         replace_hours: args.replace_after,
         crashes: args.crashes,
         failures: args.afr.clone(),

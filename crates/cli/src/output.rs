@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use text::problem::{Place, Problem, Problems};
 use text::terminal::{Width, paragraph};
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, write_stderr};
 
 /// Returns the columns of the terminal on standard output; `None` if output is redirected.
 pub(crate) fn width() -> Width {
@@ -27,7 +27,7 @@ fn width_of_errors() -> Width {
 
 /// Writes a warning or a note to standard error, wrapped at words on a terminal.
 pub(crate) fn remark(kind: &str, what: &str) {
-    tell(&paragraph(&format!("{kind}: "), what, width_of_errors()));
+    write_stderr(&paragraph(&format!("{kind}: "), what, width_of_errors()));
 }
 
 /// How results are printed; the names are fio's.
@@ -66,7 +66,7 @@ pub(crate) fn problems(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Problems 
 }
 
 /// Returns the requested files, with the arguments that name them.
-pub(crate) fn asked<'a, const N: usize>(
+pub(crate) fn requested_files<'a, const N: usize>(
     arguments: [(&'a str, &'a Option<PathBuf>); N],
 ) -> Vec<(&'a str, &'a Path)> {
     let asked = arguments.into_iter();

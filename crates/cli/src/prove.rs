@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use catalogue::DriveSheet;
 use model::media::DriveConfig;
 use model::tier::PoolConfig;
-use study::prove::proved::{self, Proved};
-use study::prove::{self, Report, Settings, Verdict};
+use study::prove::proved::{self, ProofRecord};
+use study::prove::{self, FaultVerdict, ProveSettings, Report};
 use text::problem::Problems;
 
 use crate::drive::DriveArgs;
@@ -15,7 +15,7 @@ use crate::failure::{Failure, on_command_line};
 use crate::output;
 use crate::progress::Progress;
 use crate::seed::SeedArg;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Crash-consistency tests for pools: power cuts at every crash point, failed members, faults
 #[derive(clap::Args)]
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Returns the records in a file; empty if it does not exist yet.
-fn read_records(file: &Path) -> Result<Vec<Proved>, Failure> {
+fn read_records(file: &Path) -> Result<Vec<ProofRecord>, Failure> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -145,7 +145,7 @@ fn replay(pools: &[(&str, &PoolConfig<DriveConfig>)], digits: &str) -> Result<()
 }
 
 fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), Failure> {
-    let settings = Settings {
+    let settings = ProveSettings {
         points: args.points,
         seed: args.seed.seed,
         only: args.fault.clone(),
@@ -155,7 +155,7 @@ fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), 
         Some(file) => read_records(file)?,
         None => Vec::new(),
     };
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let bar = Progress::new("proving [{wide_bar}] {percent:>3} % {elapsed}, {left}");
     let mut reports: Vec<(String, Report)> = Vec::new();
     for (index, (name, config)) in pools.iter().enumerate() {
@@ -166,7 +166,10 @@ fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), 
         };
         let report = prove::prove(config, &settings, &hear);
         let report = report.map_err(|why| refused(name, &why))?;
-        proved::enter(&mut records, Proved::new(name, config, &settings, &report));
+        proved::enter(
+            &mut records,
+            ProofRecord::new(name, config, &settings, &report),
+        );
         reports.push(((*name).to_owned(), report));
     }
     bar.finish();
@@ -184,7 +187,8 @@ fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), 
         Ok(())
     })?;
     let rows = reports.iter().flat_map(|(_, report)| &report.rows);
-    let bad = rows.filter(|it| matches!(it.verdict, Verdict::Broken | Verdict::NoLossFound));
+    let bad =
+        rows.filter(|it| matches!(it.verdict, FaultVerdict::Broken | FaultVerdict::NoLossFound));
     match bad.count() {
         0 => Ok(()),
         count => Err(Failure::Verdict(format!(

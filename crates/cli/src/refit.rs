@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use study::fit::{self, Choice, Step};
+use study::fit::{self, RecipeFilter, RefitProgress};
 use study::ledger;
 use text::problem::Problems;
 
 use crate::failure::{Failure, on_command_line};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Refit the catalogue's fitted figures (for catalogue maintainers)
 ///
@@ -65,7 +65,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let files = ledger::built_in()?;
     let recipes = fit::recipes()?;
-    let choice = Choice {
+    let choice = RecipeFilter {
         free: args.free.clone(),
         drives: [&args.arguments[..], &args.drives].concat(),
         files: args.files.clone(),
@@ -76,9 +76,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let help = "the catalogue/ of a checkout";
         return Err(Problems(vec![on_command_line(what, help)]).into());
     }
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
-    let progress = |step: Step<'_>| {
+    let progress = |step: RefitProgress<'_>| {
         bar.message(format!(
             "{} of {} fits; {} of {}: {} values tried",
             step.done, step.of, step.at.key, step.at.file, step.tried
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Writes the values that are off, or all of them, into the files of a catalogue.
 fn write_values(refits: &[fit::Refit], all: bool, folder: &Path) -> Result<(), Failure> {
-    let mut by_file: BTreeMap<&str, Vec<&fit::Moved>> = BTreeMap::new();
+    let mut by_file: BTreeMap<&str, Vec<&fit::RefittedFigure>> = BTreeMap::new();
     let written = refits.iter().filter(|refit| all || !refit.stands);
     for figure in written.flat_map(|refit| &refit.figures) {
         let file = figure.spot.file.strip_prefix("catalogue/");

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use catalogue::HostSheet;
 use clap::ValueEnum;
-use lab::faults::Befalls;
+use lab::faults::RunFault;
 use lab::{Lab, Machine, SPEEDS, Scenario, Start, TraceReplay, Work};
 use report::csv;
 use text::problem::{Problem, Problems, nearest};
-use workload::replay::{Beyond, Pace};
+use workload::replay::{OutOfRangePolicy, Pace};
 use workload::trace::{self, Columns, FORMATS, Options, Trace};
 
 use crate::drive::{DriveArgs, sort};
@@ -127,11 +127,11 @@ pub(crate) enum BeyondArg {
     Wrap,
 }
 
-impl From<BeyondArg> for Beyond {
-    fn from(arg: BeyondArg) -> Beyond {
+impl From<BeyondArg> for OutOfRangePolicy {
+    fn from(arg: BeyondArg) -> OutOfRangePolicy {
         match arg {
-            BeyondArg::Refuse => Beyond::Refuse,
-            BeyondArg::Wrap => Beyond::Wrap,
+            BeyondArg::Refuse => OutOfRangePolicy::Refuse,
+            BeyondArg::Wrap => OutOfRangePolicy::Wrap,
         }
     }
 }
@@ -150,7 +150,7 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let Prepared {
+    let ReplayInputs {
         trace,
         format,
         columns,
@@ -170,7 +170,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let trace = Arc::new(trace::read(&trace, &options)?);
     let pace = pace(args, &trace)?;
     let state = args.state.chosen(|start| start.before(false));
-    let scenario = |(machine, faults): (&Machine, Vec<Befalls>)| {
+    let scenario = |(machine, faults): (&Machine, Vec<RunFault>)| {
         let replay = TraceReplay {
             threads: args.threads,
             pace,
@@ -187,7 +187,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = Stop::on_signals()?;
     let results = Lab::new().run_all(&scenarios, &|share| {
         bar.share(share);
-        stop.go_on()
+        stop.check()
     });
     bar.finish();
     stop.announce();
@@ -195,7 +195,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut problems = Problems::default();
     for (machine, result) in machines.iter().zip(results) {
         match result {
-            Ok(outcome) => rows.extend(report::replay::Row::new(machine.name(), outcome)),
+            Ok(outcome) => rows.extend(report::replay::ReplayRow::new(machine.name(), outcome)),
             Err(more) => problems.0.extend(more.0),
         }
     }
@@ -216,7 +216,7 @@ fn pace(args: &Args, trace: &Trace) -> Result<Pace, Problems> {
             "--speed: the trace has no times; use --depth to set how fast it is replayed",
         )),
         (None, Some(speed)) => Ok(Pace::Recorded(speed)),
-        (None, None) => Ok(Pace::of(trace)),
+        (None, None) => Ok(Pace::for_trace(trace)),
     }
 }
 
@@ -226,7 +226,7 @@ fn show(
     trace: &Trace,
     host: &str,
     pace: Pace,
-    rows: &[report::replay::Row],
+    rows: &[report::replay::ReplayRow],
 ) -> Result<(), Failure> {
     if let Some(path) = &args.csv {
         let replay = csv::Replay {
@@ -258,7 +258,7 @@ fn show(
 }
 
 /// The parsed arguments.
-struct Prepared {
+struct ReplayInputs {
     trace: PathBuf,
     /// Format and columns, if given.
     format: Option<&'static trace::Format>,
@@ -268,11 +268,11 @@ struct Prepared {
     /// Each drive in the host.
     machines: Vec<Machine>,
     /// Faults of each drive.
-    faults: Vec<Vec<Befalls>>,
+    faults: Vec<Vec<RunFault>>,
 }
 
 /// Reads the arguments, or returns all their problems at once.
-fn prepare(args: &Args) -> Result<Prepared, Problems> {
+fn prepare(args: &Args) -> Result<ReplayInputs, Problems> {
     let mut problems = Problems::default();
     let sorted = sort(&args.arguments, "a trace", &mut problems);
     let unknown = problems.0.len();
@@ -295,7 +295,7 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
         problems.0.extend(more.0);
         None
     });
-    let outputs = output::asked([("--csv", &args.csv)]);
+    let outputs = output::requested_files([("--csv", &args.csv)]);
     problems.0.extend(output::problems(&outputs, &files).0);
     let host = catalogue::host(&args.host).unwrap_or_else(|more| {
         problems.0.extend(more.0);
@@ -305,7 +305,7 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
         .iter()
         .map(|sheet| Machine::new(sheet, &host))
         .collect();
-    problems.or(Prepared {
+    problems.or(ReplayInputs {
         trace: files.first().map(PathBuf::from).unwrap_or_default(),
         format,
         columns,

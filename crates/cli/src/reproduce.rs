@@ -15,7 +15,7 @@ use text::problem::{Place, Problem, Problems};
 use crate::failure::Failure;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Compare the models with published figures and claims (the ledger)
 #[derive(clap::Args)]
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         false => ledger::from_disk(&args.ledgers)?,
     };
     let selection = selection(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let bar = Progress::new("reproducing [{wide_bar}] {percent:>3} % {elapsed}, {left}");
     let reproduction = ledger::reproduce(&files, &selection, &|share| {
         bar.share(share);
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.against_sheet {
         return Ok(());
     }
-    match Summary::of(reproduction.results.iter()).missed {
+    match Summary::from_results(reproduction.results.iter()).missed {
         0 => Ok(()),
         1 => Err(Failure::Verdict("1 row is out of its tolerance".into())),
         missed => Err(Failure::Verdict(format!(
@@ -108,13 +108,16 @@ fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Resu
         write_whole(path, report::reproduce::page::html(reproduction).as_bytes())?;
     }
     if let Some(path) = &args.support {
-        let supports = Supports::of(files, reproduction)?;
+        let supports = Supports::from_reproduction(files, reproduction)?;
         let json = serde_json::to_string_pretty(&supports).map_err(io::Error::other)?;
         write_whole(path, format!("{json}\n").as_bytes())?;
     }
     let width = output::width();
     let text = match args.against_sheet {
-        true => report::reproduce::against_sheet(&AgainstSheet::of(files, reproduction)?, width),
+        true => report::reproduce::against_sheet(
+            &AgainstSheet::from_reproduction(files, reproduction)?,
+            width,
+        ),
         false => report::reproduce::text(reproduction, width),
     };
     writeln!(io::stdout().lock(), "{text}")?;
@@ -123,7 +126,7 @@ fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Resu
 
 /// Returns problems that would prevent writing the requested files.
 fn unwritable(args: &Args) -> Problems {
-    let outputs = output::asked([
+    let outputs = output::requested_files([
         ("--json", &args.json),
         ("--csv", &args.csv),
         ("--html", &args.html),

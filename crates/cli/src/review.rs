@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use lab::Lab;
 use report::{csv, page};
 use study::fit::MeasuredRun;
-use study::measure::Paced;
+use study::measure::StepFigures;
 use study::review::sensitivity::sensitivity;
-use study::review::{self, Event, Request, Review, Suite, Workload, Yours, summary};
+use study::review::{self, Event, Review, ReviewRequest, Suite, UserWorkload, Workload, summary};
 use text::bounded;
 use text::problem::{Problem, Problems};
 use text::terminal::paragraph;
@@ -21,11 +21,11 @@ use workload::trace;
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
 use crate::fit;
-use crate::limit::taken;
+use crate::limit::collect_problems;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Compare drives side by side: an HTML page, its data, and a summary
 #[derive(clap::Args)]
@@ -128,16 +128,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     };
     review::check(&request)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let bar =
         Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} measurements, {left}  {wide_msg}");
     let lab = Lab::new();
-    let result = review::review(&request, &lab, &|event| tell(&bar, event));
+    let result = review::review(&request, &lab, &|event| update_progress(&bar, event));
     let moved = match args.sensitivity {
         true => {
             let names = args.drives.names(&args.arguments);
             Some(sensitivity(&request, &names, &lab, &|event| {
-                tell(&bar, event)
+                update_progress(&bar, event)
             }))
         }
         false => None,
@@ -173,7 +173,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 struct Measured {
     origin: String,
     runs: Vec<MeasuredRun>,
-    paced: Vec<Paced>,
+    paced: Vec<StepFigures>,
 }
 
 /// Returns the measurements, by file.
@@ -181,7 +181,7 @@ fn measured(args: &Args) -> Result<Vec<Measured>, Problems> {
     let mut problems = Problems::default();
     let mut all = Vec::new();
     for path in &args.measured {
-        if let Some((runs, paced)) = taken(fit::with_paced(path), &mut problems) {
+        if let Some((runs, paced)) = collect_problems(fit::with_paced(path), &mut problems) {
             fit::warn(&runs);
             all.push(Measured {
                 origin: path.display().to_string(),
@@ -247,7 +247,7 @@ fn write_jobs(folder: &Path, review: &Review) -> Result<(), Failure> {
 }
 
 /// Reads and checks the whole request before anything runs.
-fn read(args: &Args) -> Result<Request, Problems> {
+fn read(args: &Args) -> Result<ReviewRequest, Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     let suite = Suite::named(&args.suite).unwrap_or_default();
@@ -293,7 +293,7 @@ fn read(args: &Args) -> Result<Request, Problems> {
         }
     }
     match (problems.0.is_empty(), host) {
-        (true, Some(host)) => Ok(Request {
+        (true, Some(host)) => Ok(ReviewRequest {
             drives,
             settings: args.drives.settings(),
             host,
@@ -310,7 +310,7 @@ fn read(args: &Args) -> Result<Request, Problems> {
     }
 }
 
-pub(crate) fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> {
+pub(crate) fn job_file(path: &Path, processors: u32) -> Result<UserWorkload, Problems> {
     let origin = path.display().to_string();
     let text = bounded::text(path, bounded::WRITTEN)
         .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
@@ -323,16 +323,16 @@ pub(crate) fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> 
     for warning in &set.warnings {
         output::remark("warning", &format!("{origin}: {warning}"));
     }
-    Ok(Yours {
+    Ok(UserWorkload {
         source: origin,
         text,
         workload: Workload::Jobs(set.jobs),
     })
 }
 
-pub(crate) fn trace_file(path: &Path) -> Result<Yours, Problems> {
+pub(crate) fn trace_file(path: &Path) -> Result<UserWorkload, Problems> {
     let trace = trace::read(path, &trace::Options::default())?;
-    Ok(Yours {
+    Ok(UserWorkload {
         source: path.display().to_string(),
         text: format!(
             "{} requests ({}), {}; addresses beyond a drive are folded into it",
@@ -420,7 +420,7 @@ fn begins_with(file: &Path, mark: &str) -> bool {
                 .any(|window| window == mark.as_bytes()))
 }
 
-fn tell(bar: &Progress, event: Event<'_>) {
+fn update_progress(bar: &Progress, event: Event<'_>) {
     match event {
         Event::Planned(more) => bar.planned(more),
         Event::Begun(name) => bar.message(name.to_owned()),

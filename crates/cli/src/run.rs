@@ -12,7 +12,7 @@ use clap::{CommandFactory, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use catalogue::{DriveSheet, HostSheet, Settings};
-use lab::faults::Befalls;
+use lab::faults::RunFault;
 use lab::{Lab, Machine, Outcome, Scenario, Start, Work};
 use model::Span;
 use model::host::Filesystem;
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     /// File system of the jobs' files: ext4 or xfs, or none for the drive itself without a page cache [default: ext4
     /// for buffered I/O, otherwise none]
     #[arg(long, value_name = "NAME", value_enum)]
-    filesystem: Option<In>,
+    filesystem: Option<FileSystemChoice>,
     /// Memory of the host for its page cache, such as 16GiB [default: that of the host]
     #[arg(long, value_name = "SIZE", value_parser = crate::memory::memory)]
     memory: Option<u64>,
@@ -126,7 +126,7 @@ pub(crate) struct Args {
     eta: Eta,
     /// Other options of the fio program that have no effect here
     #[command(flatten)]
-    ignored: Ignored,
+    ignored: IgnoredOptions,
     /// fio job options that take precedence over those of the job files
     #[arg(long = "override", hide = true, allow_hyphen_values = true)]
     overriding: Vec<String>,
@@ -136,7 +136,7 @@ pub(crate) struct Args {
 }
 
 #[derive(clap::Args)]
-struct Ignored {
+struct IgnoredOptions {
     #[arg(long, hide = true)]
     alloc_size: Option<String>,
     #[arg(long, hide = true)]
@@ -169,7 +169,7 @@ fn part_of_a_second(text: &str) -> Result<Span, String> {
 
 /// File system of the jobs' files.
 #[derive(Clone, Copy, ValueEnum)]
-enum In {
+enum FileSystemChoice {
     /// ext4, with its journal in ordered mode
     Ext4,
     /// XFS with its log
@@ -178,12 +178,12 @@ enum In {
     None,
 }
 
-impl In {
+impl FileSystemChoice {
     const fn filesystem(self) -> Option<Filesystem> {
         match self {
-            In::Ext4 => Some(Filesystem::Ext4),
-            In::Xfs => Some(Filesystem::Xfs),
-            In::None => None,
+            FileSystemChoice::Ext4 => Some(Filesystem::Ext4),
+            FileSystemChoice::Xfs => Some(Filesystem::Xfs),
+            FileSystemChoice::None => None,
         }
     }
 }
@@ -195,7 +195,7 @@ enum Eta {
     Never,
 }
 
-impl Ignored {
+impl IgnoredOptions {
     /// Returns the names of the given options.
     fn given(&self) -> Vec<&'static str> {
         let all = [
@@ -217,7 +217,7 @@ impl Ignored {
 /// after a job file and before any `--name` become `--override`s.
 pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     #[derive(clap::Parser)]
-    struct Own {
+    struct RunOptions {
         #[command(flatten)]
         args: Args,
     }
@@ -225,7 +225,7 @@ pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsS
     if arguments.get(1).is_none_or(|verb| verb != "run") {
         return arguments;
     }
-    let command = Own::command();
+    let command = RunOptions::command();
     let names = command.get_opts().filter_map(clap::Arg::get_long);
     let own: Vec<&str> = names.chain(["help", "version"]).collect();
     let valued = |name: &str| {
@@ -290,7 +290,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let state = args.state.chosen(|start| start.before_jobs(&set.jobs));
     note_on_power_states(&drives, &set.jobs);
-    let scenario = |(drive, faults): (&DriveSheet, Vec<Befalls>)| Scenario {
+    let scenario = |(drive, faults): (&DriveSheet, Vec<RunFault>)| Scenario {
         machine: Machine::new(drive, &host),
         state,
         work: Work::Jobs(set.jobs.clone()),
@@ -307,7 +307,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         // Preconditioning the drive does not indicate how long the jobs take.
         begun.call_once(|| bar.reset_eta());
         bar.set_position((share * 1000.0) as u64);
-        stop.go_on()
+        stop.check()
     });
     bar.finish_and_clear();
     stop.announce();
@@ -418,7 +418,7 @@ fn show(
 }
 
 /// The input of a run: drives, host, jobs, and the faults of each drive.
-type Inputs = (Vec<DriveSheet>, HostSheet, JobSet, Vec<Vec<Befalls>>);
+type Inputs = (Vec<DriveSheet>, HostSheet, JobSet, Vec<Vec<RunFault>>);
 
 /// Returns the input of the run, or all its problems.
 fn inputs(args: &Args) -> Result<Inputs, Problems> {
@@ -450,7 +450,7 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
         }
         set
     });
-    let outputs = output::asked([
+    let outputs = output::requested_files([
         ("--output", &args.output),
         ("--csv", &args.csv),
         ("--over-time", &args.over_time),

@@ -18,17 +18,17 @@ use std::sync::Arc;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use live::floor::Transport;
 use live::protocol::{Address, Clients};
-use live::{Clock, EventLoop, Lateness, Limits, Served, Switches};
+use live::{Clock, ConnectionLimits, EventLoop, Lateness, ServedDevice, Switches};
 use model::{Span, Time};
 use text::problem::{Place, Problem, Problems};
 use workload::faults::Fault;
 
 use crate::drive::DriveArgs;
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, write_stderr};
 use crate::seed::SeedArg;
 use crate::size;
 use crate::state::State;
-use asked::{Asked, AskedFault};
+use asked::{AskedFault, ServeRequest};
 use listen::Listen;
 use sockets::{Bound, SocketFile};
 
@@ -144,7 +144,7 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let asked = Asked::read(args)?;
+    let asked = ServeRequest::read(args)?;
     known::check(&asked.setups)?;
     // A socket has a file from this point, and computing a map may take a second: a signal in the meantime must cause
     // an orderly shutdown.
@@ -152,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let sockets = sockets::bind_all(&asked)?;
     let mut drives = opened(args, &asked)?;
     check_faults(args, &asked, &mut drives)?;
-    drives.iter_mut().for_each(Served::prepare);
+    drives.iter_mut().for_each(ServedDevice::prepare);
     recorded::begin(args, &mut drives)?;
     // Nothing is drawn without a terminal.
     let screen = MultiProgress::new();
@@ -161,8 +161,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         switches,
         drives,
         Clock::new(args.speed),
-        Limits::default(),
-        Box::new(move |line| above.suspend(|| tell(line))),
+        ConnectionLimits::default(),
+        Box::new(move |line| above.suspend(|| write_stderr(line))),
     )
     .map_err(|error| Failure::failed("starting", error))?;
     promise(args, &asked, &mut server)?;
@@ -177,7 +177,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if io::stderr().is_terminal() {
         let mut watch = watch::Watch::new(screen.clone());
         let every = Span::from_ms(1_000);
-        let show = move |now, drives: &[Served], late: &Lateness| watch.show(now, drives, late);
+        let show =
+            move |now, drives: &[ServedDevice], late: &Lateness| watch.show(now, drives, late);
         server.observe(every, Box::new(show));
     }
     server
@@ -190,7 +191,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         drive.end_log("the server ended");
     }
     for line in watch::summary(server.drives(), server.lateness()) {
-        tell(&line);
+        write_stderr(&line);
     }
     if args.power_cut {
         server.end_by_power_cut();
@@ -200,18 +201,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for drive in server.drives_mut() {
         let name = drive.name().to_owned();
         drive
-            .shut_down_telling(&mut |what| ending.does(&name, what))
+            .shut_down_telling(&mut |what| ending.set_step(&name, what))
             .map_err(|error| Failure::failed(format!("{}: saving", drive.name()), error))?;
     }
     drop(ending);
     if io::stderr().is_terminal() {
-        tell("all is saved");
+        write_stderr("all is saved");
     }
     Ok(())
 }
 
 /// Returns the requested drives with their stores.
-fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
+fn opened(args: &Args, asked: &ServeRequest) -> Result<Vec<ServedDevice>, Problems> {
     let mut drives = Vec::new();
     for setup in asked.setups.clone() {
         let mut drive = setup.open()?;
@@ -222,17 +223,17 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
                 .map_err(|what| Problems::whole("--percentage-used", what))?;
         }
         for line in drive.findings() {
-            tell(&format!("{}: {line}", drive.name()));
+            write_stderr(&format!("{}: {line}", drive.name()));
         }
         if drive.sheet().pool.is_some() && !drive.is_by_member() {
-            tell(&format!(
+            write_stderr(&format!(
                 "{}: its data are kept as one drive's, for not all of its tiers can be found again on its members: these cannot fail alone",
                 drive.name()
             ));
         }
         if let (true, Some(file)) = (drive.read_only(), drive.store_file()) {
             let (name, file) = (drive.name(), file.display());
-            tell(&format!(
+            write_stderr(&format!(
                 "warning: {name}: {file}: no room on its disk for what has to be written: served read-only"
             ));
         }
@@ -243,7 +244,7 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
         drives.push(drive);
     }
     for line in memory::warnings(&drives) {
-        tell(&line);
+        write_stderr(&line);
     }
     Ok(drives)
 }
@@ -252,7 +253,11 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
 ///
 /// # Errors
 /// Every fault that they cannot have, and why.
-fn check_faults(args: &Args, asked: &Asked, drives: &mut [Served]) -> Result<(), Problems> {
+fn check_faults(
+    args: &Args,
+    asked: &ServeRequest,
+    drives: &mut [ServedDevice],
+) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let script = args.fault.iter().map(|path| path.display().to_string());
     let script = script.collect::<String>();
@@ -286,7 +291,7 @@ fn check_faults(args: &Args, asked: &Asked, drives: &mut [Served]) -> Result<(),
 
 /// Listens at all sockets, and prints how to connect.
 fn listen_at_all(
-    asked: &Asked,
+    asked: &ServeRequest,
     sockets: Vec<Vec<Bound>>,
     server: &mut EventLoop,
 ) -> Result<Vec<SocketFile>, Failure> {
@@ -317,7 +322,7 @@ fn listen_at_all(
 }
 
 /// Prints how to connect, unless standard output belongs to the program that has started this one.
-fn say(asked: &Asked, lines: &[String]) -> Result<(), Failure> {
+fn say(asked: &ServeRequest, lines: &[String]) -> Result<(), Failure> {
     let addresses = asked.fronts.iter().flat_map(|front| &front.addresses);
     let passed = { addresses }.any(|it| matches!(it, Address::Passed(_)));
     let mut out: Box<dyn Write> = if passed {
@@ -333,7 +338,7 @@ fn say(asked: &Asked, lines: &[String]) -> Result<(), Failure> {
 }
 
 /// Prints whether this machine can meet the drives' latencies, and compensates if requested.
-fn promise(args: &Args, asked: &Asked, server: &mut EventLoop) -> Result<(), Failure> {
+fn promise(args: &Args, asked: &ServeRequest, server: &mut EventLoop) -> Result<(), Failure> {
     if args.speed == 0.0 {
         return Ok(());
     }
@@ -353,11 +358,11 @@ fn promise(args: &Args, asked: &Asked, server: &mut EventLoop) -> Result<(), Fai
     let floors = promise::floors(&transports)
         .map_err(|error| Failure::failed("measuring the transport", error))?;
     for line in promise::lines(server.drives(), &floors, args.seed.seed, args.speed) {
-        tell(&line);
+        write_stderr(&line);
     }
     if args.compensate {
         let floor = promise::compensation(&floors);
-        tell(&format!(
+        write_stderr(&format!(
             "each deadline is {:.1} us earlier, for the transport",
             floor.us()
         ));

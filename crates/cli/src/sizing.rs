@@ -9,7 +9,7 @@ use model::Span;
 use report::{csv, decide};
 use study::decide::choose::of_clients;
 use study::decide::profile::Profile;
-use study::decide::size::{self as sizes, Answer, Busy, Request};
+use study::decide::size::{self as sizes, Busy, SizeAnswer, SizeRequest};
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load, OF_A_LOG};
 use study::review::Workload;
@@ -17,14 +17,14 @@ use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
 use crate::drive::{DriveArgs, load as load_drive};
-use crate::each::of_each;
+use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
-use crate::limit::{self, taken};
+use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
 use crate::output::{self, write_whole};
 use crate::profile::profile;
 use crate::size::size;
-use crate::stop::AtOnce;
+use crate::stop::ImmediateStop;
 
 /// Size of a pool's log, write buffer or read cache: by a rule, and simulated at several sizes
 #[derive(clap::Args)]
@@ -156,12 +156,12 @@ fn inbound(text: &str) -> Result<Rate, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (pools, request, busy) = read(args)?;
-    let stop = AtOnce::on_signals()?;
+    let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
-    let results = of_each(
+    let results = map_drives(
         &pools,
         |(name, _)| name,
-        |(name, pool), go_on| match (&busy, &request.load.yours().workload) {
+        |(name, pool), go_on| match (&busy, &request.load.user_workload().workload) {
             (Some(busy), _) => sizes::write_buffer(name, pool, (&request, busy), &lab, go_on),
             (None, _) if args.place == Place::Slog => sizes::log(name, pool, &request, &lab, go_on),
             (None, Workload::Trace(trace)) => {
@@ -193,12 +193,12 @@ fn no_trace() -> Problems {
     )])
 }
 
-fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failure> {
+fn print(args: &Args, request: &SizeRequest, answers: &[SizeAnswer]) -> Result<(), Failure> {
     let command = limit::command();
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::size(answers).as_bytes())?;
     }
-    limit::tell(
+    limit::print_answer(
         args.json
             .then(|| decide::size::json(request, answers, &command)),
         &decide::size::sentences(request, answers),
@@ -208,10 +208,10 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
 }
 
 /// The pools, each by the drive in that place, the request, and the load of a write buffer.
-type Asked = (Vec<(String, DriveSheet)>, Request, Option<Busy>);
+type SizingInputs = (Vec<(String, DriveSheet)>, SizeRequest, Option<Busy>);
 
 /// Returns the rest of the pool.
-fn behind<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
+fn backing_pool<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
     let of_vsan = args.place == Place::VsanCache;
     let (option, given, other, stray) = match of_vsan {
         true => ("--capacity", &args.capacity, "--main", args.main.is_some()),
@@ -296,33 +296,33 @@ fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
     })
 }
 
-fn read(args: &Args) -> Result<Asked, Problems> {
+fn read(args: &Args) -> Result<SizingInputs, Problems> {
     let mut problems = Problems::default();
     let settings = args.drives.settings();
     let names = args.drives.named(&args.arguments, &mut problems);
     let mut pools = Vec::new();
-    let behind = behind(args, &mut problems);
+    let behind = backing_pool(args, &mut problems);
     for name in names {
         let expression = of_clients(args.place.name(), &name, behind, args.overwrite);
-        if let Some(sheet) = taken(load_drive(&expression, &settings), &mut problems) {
+        if let Some(sheet) = collect_problems(load_drive(&expression, &settings), &mut problems) {
             pools.push((name, sheet));
         }
     }
     let busy = busy(args, &mut problems);
     let (load, mut conditions) = args.load.read(OF_A_LOG, &mut problems);
     let load = match &busy {
-        Some(busy) => taken(busy.load(), &mut problems),
+        Some(busy) => collect_problems(busy.load(), &mut problems),
         None => load,
     };
     args.load.state.check(&settings, &mut problems);
     let slo = match &args.slo {
         None => Slo::default(),
-        Some(text) => taken(Slo::read(text), &mut problems).unwrap_or_default(),
+        Some(text) => collect_problems(Slo::read(text), &mut problems).unwrap_or_default(),
     };
     let load = wanted(args, load, &mut problems);
     let inputs = [args.load.job.as_deref(), args.load.trace.as_deref()];
     let inputs: Vec<_> = inputs.into_iter().flatten().collect();
-    let outputs = output::asked([("--csv", &args.csv)]);
+    let outputs = output::requested_files([("--csv", &args.csv)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     match load {
         Some(load) if problems.0.is_empty() => {
@@ -362,8 +362,8 @@ fn wanted(args: &Args, load: Option<Load>, problems: &mut Problems) -> Option<Lo
     load
 }
 
-fn request(args: &Args, load: Load, slo: Slo, conditions: Conditions) -> Request {
-    Request {
+fn request(args: &Args, load: Load, slo: Slo, conditions: Conditions) -> SizeRequest {
+    SizeRequest {
         load,
         slo,
         inbound: args.inbound.map(|rate| rate.0),

@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM during a run. With partial results, the first signal asks the run to end and to print them
 //! ([`Stop`]). Without partial results, the program ends at once, unless it is writing its results, which are
-//! completed ([`AtOnce`]). A second signal always ends the program at once.
+//! completed ([`ImmediateStop`]). A second signal always ends the program at once.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, write_stderr};
 
 /// Whether the user has asked to stop.
 pub(crate) struct Stop {
@@ -35,7 +35,7 @@ impl Stop {
     }
 
     /// Stops the work after the user has asked to.
-    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+    pub(crate) fn check(&self) -> ControlFlow<()> {
         match self.signal.load(Ordering::Relaxed) {
             0 => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
@@ -46,7 +46,7 @@ impl Stop {
     pub(crate) fn announce(&self) {
         match self.signal.load(Ordering::Relaxed) {
             0 => {}
-            signal => tell(&format!("stopped by signal {signal}: what there is so far")),
+            signal => write_stderr(&format!("stopped by signal {signal}: what there is so far")),
         }
     }
 
@@ -60,16 +60,16 @@ impl Stop {
 }
 
 /// Ends the program at once, but never between two files of one result or within one.
-pub(crate) struct AtOnce {
+pub(crate) struct ImmediateStop {
     /// Set unless results are being written, and by a signal during writing.
     ends: Arc<AtomicBool>,
     /// The signal that arrived while results were being written; 0 if there was none.
     signal: Arc<AtomicUsize>,
 }
 
-impl AtOnce {
+impl ImmediateStop {
     /// Begins to handle the signals.
-    pub(crate) fn on_signals() -> Result<AtOnce, Failure> {
+    pub(crate) fn on_signals() -> Result<ImmediateStop, Failure> {
         let ends = Arc::new(AtomicBool::new(true));
         let signal = Arc::new(AtomicUsize::new(0));
         let failed = |error: io::Error| Failure::failed("taking signals", error);
@@ -81,7 +81,7 @@ impl AtOnce {
             flag::register(number, ends.clone()).map_err(failed)?;
             flag::register_usize(number, signal.clone(), number as usize).map_err(failed)?;
         }
-        Ok(AtOnce { ends, signal })
+        Ok(ImmediateStop { ends, signal })
     }
 
     /// Writes results: all of them, or none if the user has asked to stop before. Fails as `write` does, or because

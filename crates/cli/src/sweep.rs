@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use study::sweep::{Parts, Sweep, Trouble, Watch, run as run_all};
+use study::sweep::{Parts, Sweep, SweepError, Watch, run as run_all};
 use text::digits::{duration, grouped, significant};
 use text::problem::Problems;
 
-use crate::failure::{Failure, on_command_line, tell};
+use crate::failure::{Failure, on_command_line, write_stderr};
 use crate::output;
 use crate::progress::Progress;
 use crate::stop::Stop;
@@ -62,11 +62,11 @@ pub(crate) struct Args {
     threads: Option<u16>,
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Failure {
+impl From<SweepError> for Failure {
+    fn from(trouble: SweepError) -> Failure {
         match trouble {
-            Trouble::Input(problems) => problems.into(),
-            Trouble::Failed(what) => Failure::Failed(what),
+            SweepError::Input(problems) => problems.into(),
+            SweepError::Failed(what) => Failure::Failed(what),
         }
     }
 }
@@ -130,7 +130,7 @@ fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
     let parts = Parts::open(sweep, output)?;
     if parts.is_complete() {
         parts.finish()?;
-        tell(&format!(
+        write_stderr(&format!(
             "{} is complete: {}",
             output.display(),
             scenarios(sweep.scenarios())
@@ -145,7 +145,7 @@ fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
     let there = sweep.scenarios() - missing;
     if there > 0 {
         let there = grouped(&there.to_string(), ',');
-        tell(&format!(
+        write_stderr(&format!(
             "{there} of {} are there",
             scenarios(sweep.scenarios())
         ));
@@ -155,7 +155,7 @@ fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
     bar.planned(missing);
     let (begun, done) = (Instant::now(), AtomicUsize::new(0));
     let watch = Watch {
-        go_on: &|| stop.go_on(),
+        go_on: &|| stop.check(),
         done: &|| {
             done.fetch_add(1, Ordering::Relaxed);
             bar.one_done();
@@ -168,7 +168,7 @@ fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
     let done = done.into_inner();
     if done > 0 {
         let rate = significant(done as f64 / seconds.max(1e-9), 3);
-        tell(&format!(
+        write_stderr(&format!(
             "{} in {}: {rate} a second",
             scenarios(done),
             duration(seconds)
@@ -180,7 +180,7 @@ fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
         .map(|part| sweep.part(part).len())
         .sum();
     if left > 0 {
-        tell(&format!(
+        write_stderr(&format!(
             "stopped: {} are left; run the same command again to continue",
             scenarios(left)
         ));

@@ -184,7 +184,7 @@ pub(crate) fn unknown(command: &Command, arguments: &[&str]) -> Option<Problem> 
     let words = WORDS.iter().map(|(word, _)| *word);
     let lower = first.to_lowercase();
     let near = || nearest(&lower, verbs.chain(words)).map(|near| leads_to(near).unwrap_or(near));
-    let verb = asked(arguments).or_else(near);
+    let verb = matching_subcommand(arguments).or_else(near);
     let help = match verb {
         Some(verb) => {
             let found = command.find_subcommand(verb);
@@ -204,7 +204,7 @@ fn leads_to(word: &str) -> Option<&'static str> {
 }
 
 /// Returns the subcommand that a question asks for, by the first of its words that is known.
-fn asked(arguments: &[&str]) -> Option<&'static str> {
+fn matching_subcommand(arguments: &[&str]) -> Option<&'static str> {
     let words = arguments
         .iter()
         .flat_map(|it| it.split(|c: char| !c.is_alphanumeric()));

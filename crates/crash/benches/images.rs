@@ -36,12 +36,12 @@ fn log(transactions: u64, writes: u64, pages: u64) -> Log {
     let mut stream = Stream::numbered(1, "bench", writes);
     let mut page = vec![0; PAGE as usize];
     for number in 0..BYTES / PAGE {
-        page.fill_with(|| stream.below(256) as u8);
+        page.fill_with(|| stream.uniform_below(256) as u8);
         log.base(number * PAGE, &page);
     }
     for transaction in 0..transactions {
         for _ in 0..writes {
-            let offset = stream.below(BYTES / PAGE - pages) * PAGE;
+            let offset = stream.uniform_below(BYTES / PAGE - pages) * PAGE;
             let write = Submission {
                 kind: Kind::Write,
                 fua: false,
@@ -49,7 +49,7 @@ fn log(transactions: u64, writes: u64, pages: u64) -> Log {
                 bytes: (pages * PAGE) as u32,
             };
             let mut fill = |data: &mut [u8]| {
-                data.fill_with(|| stream.below(256) as u8);
+                data.fill_with(|| stream.uniform_below(256) as u8);
                 true
             };
             let number = log.submit(write, &mut fill).expect("data");

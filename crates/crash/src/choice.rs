@@ -136,7 +136,7 @@ pub fn choices(walk: &Walk<'_>, most: usize, seed: u64) -> Vec<Lost> {
         }
         if count > EXHAUSTIVE {
             let eighths = [1, 4, 7][index % 3];
-            list.add(Lost::from_fn(count, |_| stream.below(8) < eighths));
+            list.add(Lost::from_fn(count, |_| stream.uniform_below(8) < eighths));
         } else {
             list.add(Lost::from_fn(count, |piece| index & 1 << piece != 0));
         }

@@ -226,9 +226,9 @@ mod tests {
             let (mut base, mut flat) = (Image::default(), vec![0_u8; 8 * PAGE]);
             let mut writes = Vec::new();
             for _ in 0..8 {
-                let offset = 512 * stream.below(60);
-                let bytes = 512 * (1 + stream.below(64 - offset / 512));
-                writes.push((offset, bytes, stream.below(3) as u8));
+                let offset = 512 * stream.uniform_below(60);
+                let bytes = 512 * (1 + stream.uniform_below(64 - offset / 512));
+                writes.push((offset, bytes, stream.uniform_below(3) as u8));
             }
             let (first, second) = writes.split_at(4);
             for &(offset, bytes, value) in first {

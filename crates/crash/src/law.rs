@@ -30,12 +30,12 @@ fn head() -> Head {
 /// Returns a random log with overlapping commands.
 fn random_log(stream: &mut Stream) -> Log {
     let mut writer = Writer::new(&head());
-    writer.base(512 * stream.below(8), &[0xbb; 2048]);
+    writer.base(512 * stream.uniform_below(8), &[0xbb; 2048]);
     let mut inside: Vec<u32> = Vec::new();
     let mut acks = 0;
-    for number in 0..6 + stream.below(5) {
+    for number in 0..6 + stream.uniform_below(5) {
         while inside.len() > 2 || (!inside.is_empty() && stream.chance(0.5)) {
-            let one = inside.swap_remove(stream.below(inside.len() as u64) as usize);
+            let one = inside.swap_remove(stream.uniform_below(inside.len() as u64) as usize);
             writer.complete(one, !stream.chance(0.05));
         }
         if stream.chance(0.3) {
@@ -49,13 +49,13 @@ fn random_log(stream: &mut Stream) -> Log {
             Kind::Flush,
             Kind::Zeroes,
             Kind::Trim,
-        ][stream.below(6) as usize];
-        let sector = stream.below(28);
+        ][stream.uniform_below(6) as usize];
+        let sector = stream.uniform_below(28);
         let submission = Submission {
             kind,
             fua: stream.chance(0.2) && kind != Kind::Flush,
             offset: 512 * sector,
-            bytes: 512 * (1 + stream.below(4)) as u32,
+            bytes: 512 * (1 + stream.uniform_below(4)) as u32,
         };
         inside.extend(writer.submit(submission, &mut |data| {
             data.fill(number as u8 + 1);

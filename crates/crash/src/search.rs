@@ -197,7 +197,7 @@ pub enum NoReport {
 
 /// A failure before reduction.
 #[derive(Clone, Debug)]
-struct Found {
+struct UnreducedFailure {
     class: Class,
     moment: u32,
     lost: Lost,
@@ -214,7 +214,7 @@ struct Search<'a, 'c> {
     counts: Counts,
     moments: Vec<OfMoment>,
     seen: BTreeSet<(u128, usize, usize)>,
-    found: BTreeMap<Alike, Found>,
+    found: BTreeMap<Alike, UnreducedFailure>,
     flaky: Vec<String>,
     stopped: bool,
 }
@@ -380,7 +380,7 @@ impl<'a> Search<'a, '_> {
     ) -> Result<(), NoReport> {
         let loss = Needs::from_loss(walk, lost).loss;
         let alike = (class, loss, without_digits(line));
-        let found = Found {
+        let found = UnreducedFailure {
             class,
             moment: walk.moment().number,
             lost: lost.clone(),
@@ -388,10 +388,10 @@ impl<'a> Search<'a, '_> {
         };
         if let Some(known) = self.found.get_mut(&alike) {
             known.images += 1;
-            let size = |it: &Found| (it.lost.count(), it.moment);
+            let size = |it: &UnreducedFailure| (it.lost.count(), it.moment);
             if size(&found) < size(known) {
                 let images = known.images;
-                *known = Found { images, ..found };
+                *known = UnreducedFailure { images, ..found };
             }
             self.count_failed(walk.moment());
             return Ok(());
@@ -446,7 +446,7 @@ impl<'a> Search<'a, '_> {
     }
 
     /// Returns the smallest failure of the same kind; `None` if it does not fail again.
-    fn reduce(&mut self, found: &Found) -> Result<Option<Failure>, NoReport> {
+    fn reduce(&mut self, found: &UnreducedFailure) -> Result<Option<Failure>, NoReport> {
         let Some(walk) = self.start.clone().go_to(found.moment) else {
             return Ok(None);
         };

@@ -128,7 +128,7 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Scenario> {
     };
     host.io_queues = std::num::NonZeroU16::new(drive.io_queues);
     Some(Scenario::jobs(
-        Machine::of("a drive", drive.config, host),
+        Machine::from_configs("a drive", drive.config, host),
         load.state,
         vec![Job {
             random: true,
@@ -217,7 +217,10 @@ fn write_at_random(drive: &mut Drive, from: Time, stream: &mut Stream, count: u6
     let mut now = from;
     let mut done = Vec::new();
     for _ in 0..count {
-        drive.submit(now, Command::write(0, stream.below(pages) * 4096, 4096));
+        drive.submit(
+            now,
+            Command::write(0, stream.uniform_below(pages) * 4096, 4096),
+        );
         while done.is_empty() {
             now = drive.next_event();
             drive.advance(now, now, &mut done);

@@ -44,7 +44,7 @@ fn write_back() -> Kind {
 }
 
 fn anywhere(bytes: u64, stream: &mut Stream) -> u64 {
-    stream.below(bytes / UNIT) * UNIT
+    stream.uniform_below(bytes / UNIT) * UNIT
 }
 
 /// Returns each unit of a GiB once, in scattered order.

@@ -89,7 +89,7 @@ fn main() {
     let host = catalogue::host(host).unwrap_or_else(|problems| panic!("{problems}"));
     let bench = Bench {
         plan: Scenario::jobs(
-            Machine::of(
+            Machine::from_configs(
                 "a drive",
                 sheet.config.clone(),
                 model::host::HostConfig {

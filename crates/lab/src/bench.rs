@@ -2,7 +2,7 @@
 //!
 //! Preconditioning a large NAND drive takes longer than most measurements, so a review does it once per chapter. Each
 //! run finds the state that the previous run left (a partly filled write buffer, moved pages). Each run has its own
-//! clock and host. The drive's clock continues, which [`Shifted`] hides.
+//! clock and host. The drive's clock continues, which [`ShiftedDevice`] hides.
 
 use model::media::Precondition;
 use model::{Capacity, Command, Completion, Device, Drive, Gauges, Range, Span, Time};
@@ -11,7 +11,7 @@ use text::problem::Problems;
 use crate::lab::Lab;
 use crate::machine::Machine;
 use crate::outcome::Outcome;
-use crate::progress::{GoOn, to_the_end};
+use crate::progress::{ProgressCallback, to_the_end};
 use crate::scenario::{Scenario, Work};
 use crate::work::run_on;
 
@@ -62,7 +62,7 @@ impl<'a> Bench<'a> {
         work: Work,
         seed: u64,
         series_every: Span,
-        go_on: GoOn<'_>,
+        go_on: ProgressCallback<'_>,
     ) -> Result<Outcome, Problems> {
         let scenario = Scenario {
             machine: self.machine.clone(),
@@ -86,12 +86,16 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn simulate(&mut self, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
+    fn simulate(
+        &mut self,
+        scenario: &Scenario,
+        go_on: ProgressCallback<'_>,
+    ) -> Result<Outcome, Problems> {
         let config = self.machine.drive();
         let (lab, state, seeds) = (self.lab, self.state, self.seed.into());
         let lent = || Box::new(lab.lend(config, state, seeds, false));
         let drive = self.drive.get_or_insert_with(lent);
-        let shifted = Shifted {
+        let shifted = ShiftedDevice {
             device: &mut **drive,
             by: self.now,
         };
@@ -112,12 +116,12 @@ impl Drop for Bench<'_> {
 
 /// A device whose clock is ahead of the clock of its user.
 #[derive(Debug)]
-struct Shifted<'a, D> {
+struct ShiftedDevice<'a, D> {
     device: &'a mut D,
     by: Span,
 }
 
-impl<D: Device> Device for Shifted<'_, D> {
+impl<D: Device> Device for ShiftedDevice<'_, D> {
     fn capacity(&self) -> Capacity {
         self.device.capacity()
     }
@@ -182,7 +186,7 @@ mod tests {
             picoseconds_per_byte: 300,
         });
         let job = at_random(Mix::ReadWrite, 2_000);
-        let machine = Machine::of("ram", drive, HostConfig::default());
+        let machine = Machine::from_configs("ram", drive, HostConfig::default());
         Scenario::jobs(machine, Precondition::Fresh, vec![job], seed)
     }
 
@@ -190,7 +194,7 @@ mod tests {
     #[test]
     fn a_bench_does_not_depend_on_the_one_before() {
         let drive = catalogue::drive("950pro-256").expect("built in").config;
-        let machine = Machine::of("", drive, HostConfig::default());
+        let machine = Machine::from_configs("", drive, HostConfig::default());
         let work = |mix| {
             let job = at_random(mix, 300);
             Work::Jobs(vec![job])

@@ -8,16 +8,18 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use model::data::{Bytes, Draws, Kept, Nothing, OnHit, READY, Rule, Trigger, Trouble};
+use model::data::{
+    Bytes, DataBackedDrive, Draws, DriveFault, NullContents, OnHit, READY, Rule, Trigger,
+};
 use model::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition, Seeds};
 use model::tier::Pool;
 use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use serde::{Deserialize, Serialize};
-use workload::faults::{Fault, Planned, Timing};
+use workload::faults::{Fault, ScheduledFault, Timing};
 
 /// A fault of a drive, or of a pool member, in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Befalls {
+pub struct RunFault {
     /// Time since the start of the run, or since the trigger.
     pub at: Span,
     /// The count of commands that triggers the fault; `None` for a fault by time alone.
@@ -26,17 +28,17 @@ pub struct Befalls {
     /// Index of the member; `None` means the drive itself.
     pub member: Option<u16>,
     /// Kind of the fault.
-    pub what: Hardship,
+    pub what: FaultKind,
     /// Name in the results.
     pub called: String,
 }
 
 /// A fault that a run supports.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Hardship {
+pub enum FaultKind {
     /// A member no longer answers.
     Dies,
-    /// A member loses its power; [`Hardship::Returns`] restores it.
+    /// A member loses its power; [`FaultKind::Returns`] restores it.
     LosesPower,
     /// A member answers again, and its tier brings it up to date.
     Returns,
@@ -54,32 +56,32 @@ pub enum Hardship {
     Clear,
 }
 
-impl Hardship {
+impl FaultKind {
     /// Returns the part of the fault that the trigger applies before its command is processed. The owner of the
     /// device applies all other faults.
     fn on_hit(self, draws: Draws) -> OnHit {
         match self {
-            Hardship::FailsWrite => OnHit::NextWrite(Trouble::FailsWrite),
-            Hardship::Rule(rule) => OnHit::Adds(rule, draws),
+            FaultKind::FailsWrite => OnHit::NextWrite(DriveFault::FailsWrite),
+            FaultKind::Rule(rule) => OnHit::Adds(rule, draws),
             _ => OnHit::Nothing,
         }
     }
 }
 
-impl Befalls {
+impl RunFault {
     /// Resolves a fault of a script for this drive, or for this member of it. The result includes the end of the
     /// fault, if there is one.
     ///
     /// # Errors
     /// Why the fault cannot happen in a run.
-    pub fn of(
-        planned: &Planned,
+    pub fn resolve(
+        planned: &ScheduledFault,
         drive: &DriveConfig,
         member: Option<u16>,
-    ) -> Result<Vec<Befalls>, String> {
+    ) -> Result<Vec<RunFault>, String> {
         let (at, trigger) = time_or_trigger(planned.when);
         let name = planned.drive.as_deref().unwrap_or("the drive");
-        let befalls = |at, what, called: &str| Befalls {
+        let befalls = |at, what, called: &str| RunFault {
             at,
             trigger,
             member,
@@ -105,17 +107,17 @@ impl Befalls {
                     "this is a fault of one member of a pool: name it",
                 ))
             }
-            Fault::Dies => one(Hardship::Dies, "dies"),
-            Fault::Returns => one(Hardship::Returns, "returns"),
-            Fault::FailsWrite => one(Hardship::FailsWrite, "fails a write"),
+            Fault::Dies => one(FaultKind::Dies, "dies"),
+            Fault::Returns => one(FaultKind::Returns, "returns"),
+            Fault::FailsWrite => one(FaultKind::FailsWrite, "fails a write"),
             Fault::PowerCut => Ok(vec![
-                befalls(at, Hardship::LosesPower, "loses its power"),
-                befalls(at + READY, Hardship::Returns, "returns"),
+                befalls(at, FaultKind::LosesPower, "loses its power"),
+                befalls(at + READY, FaultKind::Returns, "returns"),
             ]),
             Fault::Slow { by, lasting } => {
-                let mut faults = vec![befalls(at, Hardship::Slow(by), &slower(by))];
+                let mut faults = vec![befalls(at, FaultKind::Slow(by), &slower(by))];
                 if let Some(span) = lasting {
-                    let end = befalls(at + span, Hardship::Slow(Span::ZERO), "as before");
+                    let end = befalls(at + span, FaultKind::Slow(Span::ZERO), "as before");
                     faults.push(end);
                 }
                 Ok(faults)
@@ -124,15 +126,15 @@ impl Befalls {
                 let mut worn = one_drive(drive, member).clone();
                 let set = worn.set_percentage_used(percent);
                 set.map_err(|refusal| refusal.to_string())?;
-                one(Hardship::Wear(percent), &format!("{percent} % used"))
+                one(FaultKind::Wear(percent), &format!("{percent} % used"))
             }
-            Fault::Refresh => one(Hardship::Refresh, "tidies as after a power-on"),
+            Fault::Refresh => one(FaultKind::Refresh, "tidies as after a power-on"),
             Fault::Rule(rule) => {
                 let capacity = one_drive(drive, member).capacity_bytes();
                 planned.fault.fits(capacity)?;
-                one(Hardship::Rule(rule), &planned.fault.to_string())
+                one(FaultKind::Rule(rule), &planned.fault.to_string())
             }
-            Fault::Clear => one(Hardship::Clear, "errors and delays end"),
+            Fault::Clear => one(FaultKind::Clear, "errors and delays end"),
             Fault::MediumError { .. }
             | Fault::Heal { .. }
             | Fault::Lies
@@ -176,8 +178,8 @@ fn one_drive(drive: &DriveConfig, member: Option<u16>) -> &DriveConfig {
 }
 
 /// A device that supports faults.
-pub(crate) trait Vulnerable: Device {
-    fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship, draws: Draws);
+pub(crate) trait FaultSupport: Device {
+    fn befall(&mut self, now: Time, member: Option<u16>, what: FaultKind, draws: Draws);
 
     /// Arms a trigger of a member, or of the drive itself. The trigger counts all later commands.
     fn arm(&mut self, member: Option<u16>, trigger: Trigger, number: u32, on_hit: OnHit);
@@ -187,46 +189,51 @@ pub(crate) trait Vulnerable: Device {
 }
 
 /// Applies a fault to a drive with its store.
-fn befall_one(now: Time, drive: &mut Kept<Drive, Nothing>, what: Hardship, draws: Draws) {
+fn befall_one(
+    now: Time,
+    drive: &mut DataBackedDrive<Drive, NullContents>,
+    what: FaultKind,
+    draws: Draws,
+) {
     match what {
-        Hardship::Wear(percent) => {
+        FaultKind::Wear(percent) => {
             // The fault was checked when the script was read.
             let _ = drive.drive_mut().set_percentage_used(percent);
         }
-        Hardship::Refresh => drive.drive_mut().power_on(now),
-        Hardship::Dies => drive.befall(now, Trouble::Dies),
-        Hardship::LosesPower => drive.befall(now, Trouble::LosesPower),
-        Hardship::Returns => drive.befall(now, Trouble::Returns),
-        Hardship::FailsWrite => drive.befall(now, Trouble::FailsWrite),
-        Hardship::Slow(by) => {
+        FaultKind::Refresh => drive.drive_mut().power_on(now),
+        FaultKind::Dies => drive.befall(now, DriveFault::Dies),
+        FaultKind::LosesPower => drive.befall(now, DriveFault::LosesPower),
+        FaultKind::Returns => drive.befall(now, DriveFault::Returns),
+        FaultKind::FailsWrite => drive.befall(now, DriveFault::FailsWrite),
+        FaultKind::Slow(by) => {
             let until = Time::NEVER;
-            drive.befall(now, Trouble::Slows { by, until });
+            drive.befall(now, DriveFault::Slows { by, until });
         }
-        Hardship::Rule(rule) => drive.add_rule(now, rule, draws),
-        Hardship::Clear => drive.clear_rules(),
+        FaultKind::Rule(rule) => drive.add_rule(now, rule, draws),
+        FaultKind::Clear => drive.clear_rules(),
     }
 }
 
-impl Vulnerable for Kept<Drive, Nothing> {
-    fn befall(&mut self, now: Time, _member: Option<u16>, what: Hardship, draws: Draws) {
+impl FaultSupport for DataBackedDrive<Drive, NullContents> {
+    fn befall(&mut self, now: Time, _member: Option<u16>, what: FaultKind, draws: Draws) {
         befall_one(now, self, what, draws);
     }
 
     fn arm(&mut self, _member: Option<u16>, trigger: Trigger, number: u32, on_hit: OnHit) {
-        Kept::arm(self, trigger, number, on_hit);
+        DataBackedDrive::arm(self, trigger, number, on_hit);
     }
 
     fn take_hit(&mut self) -> Option<u32> {
-        Kept::take_hit(self)
+        DataBackedDrive::take_hit(self)
     }
 }
 
-impl Vulnerable for Pool<Kept<Drive, Nothing>> {
-    fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship, draws: Draws) {
+impl FaultSupport for Pool<DataBackedDrive<Drive, NullContents>> {
+    fn befall(&mut self, now: Time, member: Option<u16>, what: FaultKind, draws: Draws) {
         let Some(member) = member else { return };
         match what {
             // The tiers of the pool must know about it.
-            Hardship::Returns => Pool::befall(self, now, member, Trouble::Returns),
+            FaultKind::Returns => Pool::befall(self, now, member, DriveFault::Returns),
             what => self.with_member(member, |drive| befall_one(now, drive, what, draws)),
         }
     }
@@ -239,7 +246,7 @@ impl Vulnerable for Pool<Kept<Drive, Nothing>> {
 
     fn take_hit(&mut self) -> Option<u32> {
         let members = self.members().len() as u16;
-        (0..members).find_map(|member| self.with_member(member, Kept::take_hit))
+        (0..members).find_map(|member| self.with_member(member, DataBackedDrive::take_hit))
     }
 }
 
@@ -264,17 +271,17 @@ struct Due {
     at: Time,
     /// Index of the fault in the script.
     number: u32,
-    fault: Befalls,
+    fault: RunFault,
 }
 
 /// A device to which faults happen at their times, or when commands have been counted.
 #[derive(Clone, Debug)]
-pub(crate) struct Suffering<D> {
+pub(crate) struct FaultyDevice<D> {
     device: D,
     /// Faults with known times, the last one first.
     due: Vec<Due>,
     /// All faults, in the order of the script.
-    faults: Vec<Befalls>,
+    faults: Vec<RunFault>,
     /// Number of triggers that have not been hit.
     armed: usize,
     struck: TriggerLog,
@@ -286,26 +293,26 @@ pub(crate) fn suffering(
     config: &DriveConfig,
     state: Precondition,
     seeds: Seeds,
-    faults: &[Befalls],
+    faults: &[RunFault],
     struck: &TriggerLog,
 ) -> Box<dyn Device> {
     let seed = seeds.run;
     match config {
         DriveConfig::Pool(pool) => {
             let pool = pool.vulnerable(state, seeds);
-            Box::new(Suffering::new(pool, faults, seed, struck))
+            Box::new(FaultyDevice::new(pool, faults, seed, struck))
         }
         config => {
             let volatile = config.volatile_write_cache();
             let drive = Drive::new(config, state, seeds);
-            let kept = Kept::new(drive, Nothing, Bytes::default(), volatile);
-            Box::new(Suffering::new(kept, faults, seed, struck))
+            let kept = DataBackedDrive::new(drive, NullContents, Bytes::default(), volatile);
+            Box::new(FaultyDevice::new(kept, faults, seed, struck))
         }
     }
 }
 
-impl<D: Vulnerable> Suffering<D> {
-    fn new(mut device: D, faults: &[Befalls], seed: u64, struck: &TriggerLog) -> Suffering<D> {
+impl<D: FaultSupport> FaultyDevice<D> {
+    fn new(mut device: D, faults: &[RunFault], seed: u64, struck: &TriggerLog) -> FaultyDevice<D> {
         let mut due = Vec::new();
         let mut armed = 0;
         for (number, fault) in (0..).zip(faults) {
@@ -327,7 +334,7 @@ impl<D: Vulnerable> Suffering<D> {
         // By time; faults at one time in the order of the script.
         due.sort_by_key(|it| it.at);
         due.reverse();
-        Suffering {
+        FaultyDevice {
             device,
             due,
             faults: faults.to_vec(),
@@ -344,7 +351,7 @@ impl<D: Vulnerable> Suffering<D> {
     }
 
     /// Applies a fault.
-    fn happen(&mut self, now: Time, number: u32, fault: &Befalls) {
+    fn happen(&mut self, now: Time, number: u32, fault: &RunFault) {
         let draws = draws(self.seed, number);
         self.device.befall(now, fault.member, fault.what, draws);
         if fault.trigger.is_some() {
@@ -381,7 +388,7 @@ fn draws(seed: u64, number: u32) -> Draws {
     }
 }
 
-impl<D: Vulnerable> Device for Suffering<D> {
+impl<D: FaultSupport> Device for FaultyDevice<D> {
     fn capacity(&self) -> Capacity {
         self.device.capacity()
     }

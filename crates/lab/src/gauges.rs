@@ -89,7 +89,7 @@ pub struct OverTime {
 
 impl OverTime {
     /// Returns the series of a gauge, if it was reported.
-    pub fn of(&self, gauge: Gauge) -> Option<&[f64]> {
+    pub fn series(&self, gauge: Gauge) -> Option<&[f64]> {
         let found = self.gauges.iter().find(|(name, _)| *name == gauge);
         found.map(|(_, values)| &values[..])
     }

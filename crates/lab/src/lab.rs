@@ -19,7 +19,7 @@ use text::problem::Problems;
 use crate::faults::{TriggerLog, suffering};
 use crate::large_pages;
 use crate::outcome::Outcome;
-use crate::progress::{GoOn, cores, in_parallel, to_the_end};
+use crate::progress::{ProgressCallback, cores, in_parallel, to_the_end};
 use crate::scenario::Scenario;
 use crate::work::{run_on_drive, run_struck};
 
@@ -124,7 +124,11 @@ impl Lab {
     ///
     /// # Errors
     /// As [`Lab::run`].
-    pub fn run_until(&self, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
+    pub fn run_until(
+        &self,
+        scenario: &Scenario,
+        go_on: ProgressCallback<'_>,
+    ) -> Result<Outcome, Problems> {
         self.run_again(scenario, false, go_on)
     }
 
@@ -133,7 +137,11 @@ impl Lab {
     ///
     /// # Errors
     /// As [`Lab::run`].
-    pub fn run_among(&self, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
+    pub fn run_among(
+        &self,
+        scenario: &Scenario,
+        go_on: ProgressCallback<'_>,
+    ) -> Result<Outcome, Problems> {
         self.run_again(scenario, true, go_on)
     }
 
@@ -148,7 +156,7 @@ impl Lab {
         &self,
         scenario: &Scenario,
         again: bool,
-        go_on: GoOn<'_>,
+        go_on: ProgressCallback<'_>,
     ) -> Result<Outcome, Problems> {
         self.stood_in(scenario, None, || {
             if scenario.faults.is_empty() {
@@ -169,7 +177,7 @@ impl Lab {
     pub fn run_all(
         &self,
         scenarios: &[Scenario],
-        go_on: GoOn<'_>,
+        go_on: ProgressCallback<'_>,
     ) -> Vec<Result<Outcome, Problems>> {
         let begins =
             |scenario: &Scenario| (scenario.machine.name().to_owned(), scenario.seeds().warm);
@@ -290,7 +298,7 @@ mod tests {
         let plan = |drive: &str, mix, state, seed| {
             let drive = catalogue::drive(drive).expect("built in").config;
             let job = at_random(mix, 300);
-            let machine = Machine::of("", drive, HostConfig::default());
+            let machine = Machine::from_configs("", drive, HostConfig::default());
             Scenario::jobs(machine, state, vec![job], seed)
         };
         let steady = Precondition::Steady;
@@ -318,7 +326,7 @@ mod tests {
         let scenario = |seed, mix| {
             let drive = catalogue::drive("950pro-256").expect("built in").config;
             let job = at_random(mix, 300);
-            let machine = Machine::of("", drive, HostConfig::default());
+            let machine = Machine::from_configs("", drive, HostConfig::default());
             let mut scenario = Scenario::jobs(machine, Precondition::Steady, vec![job], seed);
             scenario.warm_seed = Some(77);
             scenario

@@ -2,7 +2,7 @@
 //!
 //! A [`Scenario`] (a [`Machine`], the state of its drive, [`Work`], a seed) is a value. A [`Lab`] runs one scenario,
 //! many, or several in turn on a [`Bench`], and returns an [`Outcome`] for each. To add a kind of work, add a variant
-//! to [`Work`] and to [`Of`], and a file in `work/`.
+//! to [`Work`] and to [`OutcomeDetail`], and a file in `work/`.
 
 pub mod act;
 mod bench;
@@ -27,9 +27,9 @@ pub use gauges::OverTime;
 pub use lab::{Lab, StandIn};
 pub use machine::Machine;
 pub use member::Member;
-pub use outcome::{Of, Outcome, Replayed};
+pub use outcome::{Outcome, OutcomeDetail, ReplayResult};
 pub use phases::{Phase, PhaseWay};
-pub use progress::{GoOn, in_parallel, to_the_end};
+pub use progress::{ProgressCallback, in_parallel, to_the_end};
 pub use scenario::{Key, Scenario, TraceReplay, Work};
 pub use start::Start;
 pub use work::SPEEDS;

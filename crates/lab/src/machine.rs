@@ -53,7 +53,7 @@ impl TryFrom<Written> for Machine {
         if !problems.is_empty() {
             return Err(format!("impossible drive: {}", problems.join("; ")));
         }
-        let machine = Machine::of(&written.name, written.drive, written.host);
+        let machine = Machine::from_configs(&written.name, written.drive, written.host);
         Ok(Machine {
             costs: written.costs,
             ..machine
@@ -70,12 +70,12 @@ impl Machine {
         };
         Machine {
             costs: host.act,
-            ..Machine::of(&drive.id, drive.config.clone(), config)
+            ..Machine::from_configs(&drive.id, drive.config.clone(), config)
         }
     }
 
     /// Combines a drive and a host without files; messages call the drive `name`.
-    pub fn of(name: &str, drive: DriveConfig, host: HostConfig) -> Machine {
+    pub fn from_configs(name: &str, drive: DriveConfig, host: HostConfig) -> Machine {
         Machine {
             name: name.to_owned(),
             host: HostConfig {
@@ -93,7 +93,7 @@ impl Machine {
     pub fn with_drive(&self, drive: DriveConfig) -> Machine {
         Machine {
             costs: self.costs,
-            ..Machine::of(&self.name, drive, self.host.clone())
+            ..Machine::from_configs(&self.name, drive, self.host.clone())
         }
     }
 

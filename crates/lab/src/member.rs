@@ -22,7 +22,7 @@ pub struct Member {
 
 impl Member {
     /// Computes the results from gauges over a time of length `counted`.
-    pub(crate) fn of(gauges: &[(Gauge, f64)], counted: Span) -> Member {
+    pub(crate) fn from_gauges(gauges: &[(Gauge, f64)], counted: Span) -> Member {
         let known = |wanted: Gauge| {
             let found = gauges.iter().find(|(gauge, _)| *gauge == wanted);
             found.map(|&(_, value)| value)
@@ -61,13 +61,13 @@ mod tests {
             (Gauge::LinkBusySeconds, 0.5),
             (Gauge::MediumBusySeconds, 1.5),
         ];
-        let two = Member::of(&gauges, Span::from_ms(2000));
+        let two = Member::from_gauges(&gauges, Span::from_ms(2000));
         assert_eq!(two.busy, 0.75);
         assert_eq!(two.write_amplification, Some(3.0));
         assert_eq!(two.watts, Some(7.0));
         assert_eq!(two.percentage_used, None);
-        assert_eq!(Member::of(&gauges, Span::from_ms(1000)).busy, 1.0);
-        let reads = Member::of(&gauges[1..], Span::from_ms(1000));
+        assert_eq!(Member::from_gauges(&gauges, Span::from_ms(1000)).busy, 1.0);
+        let reads = Member::from_gauges(&gauges[1..], Span::from_ms(1000));
         assert_eq!(reads.write_amplification, None);
     }
 }

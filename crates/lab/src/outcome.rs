@@ -3,7 +3,7 @@
 use model::{Gauge, Span, Time};
 use statistics::{Histogram, ThreadOutcome};
 
-use crate::act::tested::Tested;
+use crate::act::tested::ActResult;
 use crate::gauges::OverTime;
 use crate::member::Member;
 use crate::phases::Phase;
@@ -30,25 +30,25 @@ pub struct Outcome {
     /// Phases between the faults of [`crate::Scenario::faults`]; empty without faults.
     pub phases: Vec<Phase>,
     /// Results that only this kind of work has.
-    pub of: Of,
+    pub of: OutcomeDetail,
 }
 
 /// Results that only one kind of work has.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Of {
+pub enum OutcomeDetail {
     /// Jobs have no further results.
     #[default]
     Jobs,
     /// Results of a replayed trace.
-    Trace(Box<Replayed>),
+    Trace(Box<ReplayResult>),
     /// Results of ACT.
-    Act(Box<Tested>),
+    Act(Box<ActResult>),
 }
 
 /// Results that only a replayed trace has. Its one thread has no latencies except [`statistics::Measured::latency`]
 /// and [`statistics::Measured::completion`], which are equal and count from the arrival of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Recorded response times, for reads and writes; empty if the trace has none.
     pub recorded: [Histogram; 2],
     /// Number of requests whose addresses were folded into the drive.
@@ -71,22 +71,24 @@ impl Outcome {
     /// Returns the results of each pool member; empty for a drive.
     pub fn members(&self) -> Vec<Member> {
         let members = self.members.iter();
-        members.map(|it| Member::of(it, self.counted)).collect()
+        members
+            .map(|it| Member::from_gauges(it, self.counted))
+            .collect()
     }
 
     /// Returns the results that only a replayed trace has; `None` for other work.
-    pub fn replayed(&self) -> Option<&Replayed> {
+    pub fn replayed(&self) -> Option<&ReplayResult> {
         match &self.of {
-            Of::Trace(replayed) => Some(replayed),
-            Of::Jobs | Of::Act(_) => None,
+            OutcomeDetail::Trace(replayed) => Some(replayed),
+            OutcomeDetail::Jobs | OutcomeDetail::Act(_) => None,
         }
     }
 
     /// Returns the results that only ACT has; `None` for other work.
-    pub fn tested(&self) -> Option<&Tested> {
+    pub fn tested(&self) -> Option<&ActResult> {
         match &self.of {
-            Of::Act(tested) => Some(tested),
-            Of::Jobs | Of::Trace(_) => None,
+            OutcomeDetail::Act(tested) => Some(tested),
+            OutcomeDetail::Jobs | OutcomeDetail::Trace(_) => None,
         }
     }
 

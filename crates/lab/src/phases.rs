@@ -6,7 +6,7 @@
 use model::{Capacity, Command, Completion, Device, Gauges, Op, Range, Span, Status, Time};
 use statistics::Histogram;
 
-use crate::faults::{Befalls, TriggerLog};
+use crate::faults::{RunFault, TriggerLog};
 use crate::in_host::Host;
 
 /// A part of a run: from one fault to the next.
@@ -41,7 +41,7 @@ impl Phase {
 }
 
 /// A host that counts its I/Os by phase.
-pub(crate) struct Phased<H> {
+pub(crate) struct PhasedHost<H> {
     host: H,
     /// By id of an outstanding command: its operation and bytes.
     inside: Vec<(Op, u32)>,
@@ -53,13 +53,13 @@ pub(crate) struct Phased<H> {
     seen: usize,
 }
 
-impl<H> Phased<H> {
+impl<H> PhasedHost<H> {
     /// Starts counting. Simultaneous faults start one phase; a fault at the very start has no phase before it.
-    pub(crate) fn new(host: H, faults: &[Befalls], struck: &TriggerLog) -> Phased<H> {
-        let mut faults: Vec<&Befalls> = faults.iter().collect();
+    pub(crate) fn new(host: H, faults: &[RunFault], struck: &TriggerLog) -> PhasedHost<H> {
+        let mut faults: Vec<&RunFault> = faults.iter().collect();
         faults.retain(|fault| fault.trigger.is_none());
         faults.sort_by_key(|fault| fault.at);
-        let mut phased = Phased {
+        let mut phased = PhasedHost {
             host,
             inside: Vec::new(),
             phases: vec![phase(Time::ZERO)],
@@ -140,13 +140,13 @@ fn phase(from: Time) -> Phase {
     }
 }
 
-impl<H: Host> Host for Phased<H> {
+impl<H: Host> Host for PhasedHost<H> {
     fn cpu(&self, thread: usize) -> [Span; 2] {
         self.host.cpu(thread)
     }
 }
 
-impl<H: Host> Device for Phased<H> {
+impl<H: Host> Device for PhasedHost<H> {
     fn capacity(&self) -> Capacity {
         self.host.capacity()
     }

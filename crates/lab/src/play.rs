@@ -10,10 +10,10 @@ use model::host::{
 use model::{Device, Gauge, Span, Time};
 use text::problem::Problems;
 
-use crate::faults::{Befalls, TriggerLog};
+use crate::faults::{RunFault, TriggerLog};
 use crate::gauges::{OverTime, Sampler, by_member, growth, read_gauges};
 use crate::in_host::Host;
-use crate::phases::{Phase, Phased};
+use crate::phases::{Phase, PhasedHost};
 
 /// Virtual time between two progress reports.
 const SLICE: Span = Span::from_ms(20);
@@ -37,7 +37,7 @@ pub(crate) fn on_cores(
 }
 
 /// Files of the threads.
-pub(crate) struct OfFiles {
+pub(crate) struct ThreadFiles {
     pub(crate) costs: FileCosts,
     /// File of each thread, if any.
     pub(crate) files: Vec<Option<FileConfig>>,
@@ -53,16 +53,16 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) seed: u64,
     /// Interval between readings of the gauges; zero means only at start and end.
     pub(crate) gauges_every: Span,
-    pub(crate) files: Option<&'a OfFiles>,
+    pub(crate) files: Option<&'a ThreadFiles>,
     /// Faults of the device.
-    pub(crate) faults: &'a [Befalls],
+    pub(crate) faults: &'a [RunFault],
     /// Log of faults that counts have triggered.
     pub(crate) struck: &'a TriggerLog,
 }
 
 /// A workload that has run to its end.
 #[derive(Debug)]
-pub(crate) struct Played<W> {
+pub(crate) struct RunResult<W> {
     pub(crate) workload: W,
     /// Completion time of the last I/O.
     pub(crate) end: Time,
@@ -91,7 +91,7 @@ pub(crate) fn play<D: Device, W: Workload>(
     workload: W,
     count_from: Time,
     look: &dyn Fn(&W, Time) -> ControlFlow<()>,
-) -> Result<Played<W>, Problems> {
+) -> Result<RunResult<W>, Problems> {
     if around.host.scheduler.kind != SchedulerKind::None {
         // Behind a pointer, so that the other runs are compiled once.
         let scheduled: Box<dyn Device + '_> =
@@ -108,7 +108,7 @@ fn play_behind<D: Device, W: Workload>(
     workload: W,
     count_from: Time,
     look: &dyn Fn(&W, Time) -> ControlFlow<()>,
-) -> Result<Played<W>, Problems> {
+) -> Result<RunResult<W>, Problems> {
     let config = around.host.clone();
     let Some(of) = around.files else {
         let host = HostPath::new(config, around.threads, around.seed, device);
@@ -134,14 +134,14 @@ fn play_in<H: Host, W: Workload>(
     workload: W,
     count_from: Time,
     look: &dyn Fn(&W, Time) -> ControlFlow<()>,
-) -> Result<Played<W>, Problems> {
+) -> Result<RunResult<W>, Problems> {
     if around.faults.is_empty() {
         return play_on(&mut host, around, workload, count_from, look);
     }
     let any: &mut dyn Host = &mut host;
-    let mut phased = Phased::new(any, around.faults, around.struck);
+    let mut phased = PhasedHost::new(any, around.faults, around.struck);
     let played = play_on(&mut phased, around, workload, count_from, look)?;
-    Ok(Played {
+    Ok(RunResult {
         phases: phased.ended(played.end),
         ..played
     })
@@ -153,7 +153,7 @@ fn play_on<H: Host, W: Workload>(
     mut workload: W,
     count_from: Time,
     look: &dyn Fn(&W, Time) -> ControlFlow<()>,
-) -> Result<Played<W>, Problems> {
+) -> Result<RunResult<W>, Problems> {
     let (mut now, mut until) = (Time::ZERO, Time::ZERO);
     let mut sampler = Sampler::new(around.gauges_every, host);
     // The uncounted part also runs in slices, so that it can be stopped.
@@ -177,7 +177,7 @@ fn play_on<H: Host, W: Workload>(
         stopped = look(&workload, now).is_break();
     }
     let after = read_gauges(host, now);
-    Ok(Played {
+    Ok(RunResult {
         workload,
         end: now,
         members: by_member(&before, &after),

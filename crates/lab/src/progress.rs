@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Callback that receives the completed share, 0 to 1, at intervals, and decides whether to continue. Stopped work
 /// returns its results so far. These depend on the time of the stop, so work with reproducible results must not be
 /// stopped.
-pub type GoOn<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
+pub type ProgressCallback<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
 
 /// Continues for every share.
 pub fn to_the_end(_: f64) -> ControlFlow<()> {
@@ -17,8 +17,8 @@ pub fn to_the_end(_: f64) -> ControlFlow<()> {
 /// share of all work, and can stop each piece of work.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
-    go_on: GoOn<'_>,
-    work: impl Fn(&T, GoOn<'_>) -> R + Sync,
+    go_on: ProgressCallback<'_>,
+    work: impl Fn(&T, ProgressCallback<'_>) -> R + Sync,
 ) -> Vec<R> {
     let shares: Vec<AtomicU32> = items.iter().map(|_| AtomicU32::new(0)).collect();
     let report = |index: usize, share: f64| {

@@ -12,11 +12,11 @@ use model::host::Engine;
 use model::media::{Precondition, Seeds};
 use serde::{Deserialize, Serialize};
 use workload::job::Job;
-use workload::replay::{Beyond, Pace};
+use workload::replay::{OutOfRangePolicy, Pace};
 use workload::trace::Trace;
 
 use crate::act::tested::ActTest;
-use crate::faults::Befalls;
+use crate::faults::RunFault;
 use crate::machine::Machine;
 
 /// Everything that a run depends on.
@@ -37,7 +37,7 @@ pub struct Scenario {
     pub series_every: Span,
     /// Faults of the drive during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<Befalls>,
+    pub faults: Vec<RunFault>,
 }
 
 /// Workload of a drive.
@@ -64,7 +64,7 @@ pub struct TraceReplay {
     /// When requests are issued.
     pub pace: Pace,
     /// Treatment of addresses beyond the end of the drive.
-    pub beyond: Beyond,
+    pub beyond: OutOfRangePolicy,
 }
 
 impl TraceReplay {
@@ -73,8 +73,8 @@ impl TraceReplay {
         TraceReplay {
             engine: Engine::Libaio,
             threads: None,
-            pace: Pace::of(&trace),
-            beyond: Beyond::Refuse,
+            pace: Pace::for_trace(&trace),
+            beyond: OutOfRangePolicy::Refuse,
             trace,
         }
     }
@@ -206,7 +206,8 @@ pub(crate) mod tests {
         other.seed += 1;
         assert_ne!(one.key(), other.key());
         let mut host = one.clone();
-        host.machine = Machine::of("", one.machine.drive().clone(), HostConfig::default());
+        host.machine =
+            Machine::from_configs("", one.machine.drive().clone(), HostConfig::default());
         assert_ne!(one.key(), host.key());
     }
 }

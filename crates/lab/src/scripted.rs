@@ -2,15 +2,15 @@
 
 use catalogue::DriveSheet;
 use text::problem::{Place, Problem, Problems};
-use workload::faults::{Planned, Scripted, Target, Whole, script};
+use workload::faults::{DriveNames, FaultLine, ScheduledFault, Target, script};
 
-use crate::faults::Befalls;
+use crate::faults::RunFault;
 
 /// Parses the faults of a script, with their lines.
 ///
 /// # Errors
 /// All invalid lines.
-pub fn scripted(origin: &str, text: &str) -> Result<Vec<Scripted>, Problems> {
+pub fn scripted(origin: &str, text: &str) -> Result<Vec<FaultLine>, Problems> {
     script(text).map_err(|all| {
         let all = all.into_iter();
         Problems(
@@ -26,9 +26,9 @@ pub fn scripted(origin: &str, text: &str) -> Result<Vec<Scripted>, Problems> {
 /// All faults that a drive does not support.
 pub fn befalling(
     origin: &str,
-    planned: &[Scripted],
+    planned: &[FaultLine],
     drives: &[DriveSheet],
-) -> Result<Vec<Vec<Befalls>>, Problems> {
+) -> Result<Vec<Vec<RunFault>>, Problems> {
     let mut problems = Problems::default();
     let mut of_drive = |drive: &DriveSheet| {
         let mut befalls = Vec::new();
@@ -61,15 +61,15 @@ pub fn of_line(origin: &str, line: usize, what: String) -> Problem {
 }
 
 /// Resolves a fault for this drive.
-fn befalling_one(planned: &Planned, drive: &DriveSheet) -> Result<Vec<Befalls>, String> {
+fn befalling_one(planned: &ScheduledFault, drive: &DriveSheet) -> Result<Vec<RunFault>, String> {
     // A RAID-0 is one drive; members of pools fail individually.
     let members = drive.named_members().into_iter();
     let members = members.filter(|_| drive.pool.is_some());
-    let whole = Whole {
+    let whole = DriveNames {
         name: drive.id.clone(),
         members: members.map(|(name, _)| name.to_owned()).collect(),
     };
     let target = Target::named(planned.drive.as_deref(), &[whole])?;
-    Befalls::of(planned, &drive.config, target.member)
+    RunFault::resolve(planned, &drive.config, target.member)
         .map_err(|why| format!("`{}`: {why}", planned.fault))
 }

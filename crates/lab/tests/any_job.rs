@@ -137,7 +137,7 @@ fn run(jobs: Vec<Job>) -> Outcome {
         ..EngineCosts::default()
     };
     let plan = Scenario {
-        machine: Machine::of(
+        machine: Machine::from_configs(
             "a drive",
             DriveConfig::Ram(RamConfig {
                 bytes: (64 << 10) + (1 << 20),

@@ -1,11 +1,11 @@
 //! Faults of drives in a run: nothing changes before a fault, a pool continues as its tiers guarantee, and phases
 //! show the effect.
 
-use lab::faults::Befalls;
+use lab::faults::RunFault;
 use lab::{Lab, Machine, Outcome, Phase, Scenario, Work};
 use model::Span;
 use model::media::Precondition;
-use workload::faults::{Planned, script};
+use workload::faults::{ScheduledFault, script};
 use workload::job::{Extent, Job, Mix};
 
 /// Returns a scenario with reads and writes at QD8 for this time, with these faults: `MEMBER LINE` or `- LINE`.
@@ -36,9 +36,9 @@ fn befalls(
     drive: &model::media::DriveConfig,
     member: Option<u16>,
     line: &str,
-) -> Result<Vec<Befalls>, String> {
-    let (_, planned): (usize, Planned) = script(line).expect(line).remove(0);
-    Befalls::of(&planned, drive, member)
+) -> Result<Vec<RunFault>, String> {
+    let (_, planned): (usize, ScheduledFault) = script(line).expect(line).remove(0);
+    RunFault::resolve(&planned, drive, member)
 }
 
 fn run(scenario: &Scenario) -> Outcome {

@@ -21,7 +21,7 @@ fn run(files: Option<FileCosts>, job: Job) -> Result<Outcome, Problems> {
         files,
         ..HostConfig::default()
     };
-    let machine = Machine::of("a drive", drive, host);
+    let machine = Machine::from_configs("a drive", drive, host);
     Lab::new().run(&Scenario::jobs(machine, Precondition::Fresh, vec![job], 1))
 }
 

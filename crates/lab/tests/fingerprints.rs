@@ -23,7 +23,7 @@ fn drives_do_to_the_nanosecond_what_they_did() {
         if !matches!(config, DriveConfig::Nand(_)) {
             continue;
         }
-        let machine = Machine::of(name, config.shrunk(BYTES), host.clone());
+        let machine = Machine::from_configs(name, config.shrunk(BYTES), host.clone());
         let mixed = Job {
             mix: Mix::ReadWrite,
             read_percent: 30,

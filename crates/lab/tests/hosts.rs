@@ -23,7 +23,7 @@ fn reads_with(
     host.io_queues = std::num::NonZeroU16::new(drive.io_queues);
     change(&mut host);
     let plan = Scenario::jobs(
-        Machine::of("a drive", drive.config, host),
+        Machine::from_configs("a drive", drive.config, host),
         Precondition::Filled,
         vec![Job {
             random: true,
@@ -165,7 +165,7 @@ fn more_cores_than_the_drive_has_queues_share_them_at_a_small_cost() {
         host.io_queues = std::num::NonZeroU16::new(drive.io_queues);
         host.cores = cores;
         let plan = Scenario::jobs(
-            Machine::of("a drive", drive.config, host),
+            Machine::from_configs("a drive", drive.config, host),
             Precondition::Fresh,
             vec![Job {
                 random: true,
@@ -180,7 +180,7 @@ fn more_cores_than_the_drive_has_queues_share_them_at_a_small_cost() {
         for thread in &outcome.threads[1..] {
             bands.merge(&thread.read.bands);
         }
-        bands.between(&[0.0, 100.0])[0].mean_ns[model::Part::QueueSlot as usize]
+        bands.percentile_bands(&[0.0, 100.0])[0].mean_ns[model::Part::QueueSlot as usize]
     };
     assert_eq!(queue_slot_ns("p4800x-375", 16), 0.0);
     assert_eq!(queue_slot_ns("p4800x-375", 31), 0.0);

@@ -29,7 +29,7 @@ const OF_THOSE_THAT_FALL_SHORT: u64 = 24;
 fn latencies(drive: &str, reads: u32, depth: u32, seed: u64) -> Histogram {
     let sheet = catalogue::drive(drive).expect("built in");
     let plan = Scenario::jobs(
-        Machine::of(
+        Machine::from_configs(
             "a drive",
             sheet.config.shrunk(4 << 30),
             HostConfig::default(),

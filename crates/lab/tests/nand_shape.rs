@@ -25,7 +25,7 @@ fn outcome(drive: &str, mix: Mix, bytes: u32, depth: u32, threads: u32, ios: u64
         ..Job::default()
     };
     let plan = Scenario::jobs(
-        Machine::of("a drive", sheet.config, host),
+        Machine::from_configs("a drive", sheet.config, host),
         Precondition::Steady,
         vec![job],
         1,

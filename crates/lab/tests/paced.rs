@@ -8,7 +8,7 @@ use workload::job::{Job, Mix, Rate, RateProcess};
 /// Runs reads on a P4800X, 9,600 per second over all threads.
 fn reads(threads: u32, rate_process: RateProcess) -> Outcome {
     let plan = Scenario::jobs(
-        Machine::of(
+        Machine::from_configs(
             "a drive",
             catalogue::drive("p4800x-375").expect("built in").config,
             catalogue::host("xeon-2017").expect("built in").config,

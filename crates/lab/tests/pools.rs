@@ -99,6 +99,9 @@ fn looking_at_gauges_over_time_changes_nothing_and_adds_up() {
             "{gauge:?}: {told} {all}"
         );
     }
-    let destaged = looked.over_time.of(Gauge::DestagedBytes).expect("a cache");
+    let destaged = looked
+        .over_time
+        .series(Gauge::DestagedBytes)
+        .expect("a cache");
     assert!(destaged.iter().filter(|bytes| **bytes > 0.0).count() > 2);
 }

@@ -37,7 +37,7 @@ fn hits(policy: &str, distribution: Distribution, seed: u64) -> f64 {
         iodepth: 16,
         ..Job::default()
     };
-    let machine = Machine::of(
+    let machine = Machine::from_configs(
         "cached",
         pool.config,
         catalogue::host("xeon-2017").expect("built in").config,

@@ -289,7 +289,7 @@ fn plan(drive: &str, point: &Point) -> Scenario {
         });
     }
     Scenario::jobs(
-        Machine::of(
+        Machine::from_configs(
             "a drive",
             sheet.config,
             model::host::HostConfig {

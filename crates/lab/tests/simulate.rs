@@ -14,7 +14,7 @@ const SERVICE_US: u64 = 10;
 
 fn plan(jobs: Vec<Job>) -> Scenario {
     Scenario::jobs(
-        Machine::of(
+        Machine::from_configs(
             "a drive",
             DriveConfig::Ram(RamConfig {
                 bytes: 1 << 30,

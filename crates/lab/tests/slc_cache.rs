@@ -56,7 +56,7 @@ fn written(config: &DriveConfig, share: f64) -> Scenario {
         number_ios: Some(bytes >> 20),
         ..Job::default()
     };
-    let machine = Machine::of("a drive", config.clone(), HostConfig::default());
+    let machine = Machine::from_configs("a drive", config.clone(), HostConfig::default());
     Scenario::jobs(machine, Precondition::Fresh, vec![job], 1)
 }
 

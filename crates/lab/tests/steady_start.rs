@@ -12,7 +12,7 @@ use workload::job::{Job, Mix};
 /// Returns the `part`-th section of random writes, each of `ms` milliseconds.
 fn writes(drive: &DriveConfig, depth: u32, ms: u64, part: u64) -> Scenario {
     Scenario::jobs(
-        Machine::of("a drive", drive.clone(), HostConfig::default()),
+        Machine::from_configs("a drive", drive.clone(), HostConfig::default()),
         Precondition::Steady,
         vec![Job {
             mix: Mix::Write,

@@ -16,7 +16,7 @@ use model::{Capacity, Command, Completion, Op, Part, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
 use text::problem::Problems;
-use workload::replay::{Beyond, Layout, Pace, Replay};
+use workload::replay::{Layout, OutOfRangePolicy, Pace, Replay};
 use workload::trace::{self, Options, Trace};
 use write::Io;
 
@@ -38,7 +38,7 @@ fn machine(bytes: u64) -> Machine {
         cores: 4,
         ..HostConfig::default()
     };
-    Machine::of("ram", drive, host)
+    Machine::from_configs("ram", drive, host)
 }
 
 /// Settings of a replay.
@@ -47,7 +47,7 @@ struct Plan {
     machine: Machine,
     state: Precondition,
     pace: Pace,
-    beyond: Beyond,
+    beyond: OutOfRangePolicy,
     threads: Option<u16>,
 }
 
@@ -56,7 +56,7 @@ fn plan(bytes: u64, pace: Pace) -> Plan {
         machine: machine(bytes),
         state: Precondition::Fresh,
         pace,
-        beyond: Beyond::Refuse,
+        beyond: OutOfRangePolicy::Refuse,
         threads: None,
     }
 }
@@ -120,7 +120,7 @@ fn samples() -> Vec<PathBuf> {
 
 fn replays_completely(trace: &Trace, plan: &Plan) {
     let mut plan = plan.clone();
-    plan.beyond = Beyond::Wrap;
+    plan.beyond = OutOfRangePolicy::Wrap;
     let replayed = run(trace, &plan).unwrap_or_else(|error| panic!("{error}"));
     let thread = &replayed.threads[0];
     let done = thread.read.ios + thread.write.ios + replayed.replayed().expect("a trace").empty;
@@ -167,7 +167,7 @@ fn arrivals(trace: &Trace, pace: Pace, service: Span) -> Vec<(Time, Command)> {
         bytes: 1 << 40,
         block: 512,
     };
-    let layout = Layout::new(trace, "d", capacity, Beyond::Refuse).unwrap();
+    let layout = Layout::new(trace, "d", capacity, OutOfRangePolicy::Refuse).unwrap();
     let mut replay = Replay::new(trace, &layout, pace, 1, Span::ZERO);
     let mut seen = Vec::new();
     let mut inside: Vec<(Time, u32)> = Vec::new();
@@ -257,7 +257,7 @@ proptest! {
     fn folded_requests_lie_within_the_drive(ios in ios(), blocks in 300u64..4_000, block in prop::sample::select(vec![512u32, 4096])) {
         let trace = trace_of(&ios);
         let capacity = Capacity { bytes: blocks * 4096, block };
-        let layout = Layout::new(&trace, "d", capacity, Beyond::Wrap).unwrap();
+        let layout = Layout::new(&trace, "d", capacity, OutOfRangePolicy::Wrap).unwrap();
         let mut replay = Replay::new(&trace, &layout, Pace::Depth(1_000), 1, Span::ZERO);
         let mut commands = Vec::new();
         replay.arrive(Time::ZERO, &mut |command| commands.push(command));
@@ -303,10 +303,10 @@ fn what_finds_no_place_waits_and_that_is_in_its_latency() {
     let read = &replayed.threads[0].read;
     assert_eq!(read.ios, many as u64);
     assert_eq!(read.latency.max(), Some(Span::from_ns(many as u64 * 2_051)));
-    let slowest = read.bands.between(&[90.0, 100.0]);
+    let slowest = read.bands.percentile_bands(&[90.0, 100.0]);
     assert!(slowest[0].mean_ns[Part::QueueSlot as usize] > 0.0);
     // The mean parts of all I/Os sum to the mean latency.
-    let all = &read.bands.between(&[0.0, 100.0])[0];
+    let all = &read.bands.percentile_bands(&[0.0, 100.0])[0];
     let sum: f64 = all.mean_ns.iter().sum();
     assert!((sum / read.latency.mean_ns() - 1.0).abs() < 1e-12, "{sum}");
 }
@@ -364,7 +364,7 @@ error: t.csv:2: 2 of 3 requests: beyond the end of ram (1048576 bytes); the firs
   help: --beyond wrap folds addresses into the drive
 "#);
     let mut small = plan(6 << 10, Pace::Depth(1));
-    small.beyond = Beyond::Wrap;
+    small.beyond = OutOfRangePolicy::Wrap;
     insta::assert_snapshot!(told(&trace, &small), @"error: t.csv:3: 1 of 3 requests: longer than all of ram (6144 bytes); the first is 8192 bytes at 1044480");
     insta::assert_snapshot!(told(&trace, &plan(1 << 30, Pace::Recorded(1e-30))), @"error: replay: the speed is 0.000000000000000000000000000001; it must be from 1e-6 to 1e6");
 

@@ -19,7 +19,7 @@ fn writes(drive: &str, number: u64) -> Scenario {
         ..Job::default()
     };
     Scenario::jobs(
-        Machine::of(drive, config, HostConfig::default()),
+        Machine::from_configs(drive, config, HostConfig::default()),
         Precondition::Steady,
         vec![job],
         1,

@@ -38,7 +38,7 @@ fn writes(config: &DriveConfig, ramp: u64, runtime: u64) -> Outcome {
         ..Job::default()
     };
     let host = catalogue::host("xeon-2017").expect("built in").config;
-    let machine = Machine::of("group", config.clone(), host);
+    let machine = Machine::from_configs("group", config.clone(), host);
     let scenario = Scenario::jobs(machine, Precondition::Steady, vec![job; 4], 1);
     Lab::new().run(&scenario).expect("it runs")
 }

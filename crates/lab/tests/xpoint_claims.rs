@@ -30,7 +30,7 @@ fn run(drive: &str, jobs: Vec<Job>) -> [Measured; 2] {
     let mut host = catalogue::host("xeon-2017").unwrap_or_else(|problems| panic!("{problems}"));
     host.config.io_queues = std::num::NonZeroU16::new(sheet.io_queues);
     let plan = Scenario::jobs(
-        Machine::of("a drive", sheet.config, host.config),
+        Machine::from_configs("a drive", sheet.config, host.config),
         Precondition::Steady,
         jobs,
         1,
@@ -279,7 +279,7 @@ fn capacity_does_not_change_speed() {
 fn small_modules_are_bound_by_their_dies() {
     let drive_alone = |drive: &str, mix| {
         let measured = at_depth(drive, mix, 1, 20_000);
-        let band = &measured.bands.between(&[0.0, 100.0])[0];
+        let band = &measured.bands.percentile_bands(&[0.0, 100.0])[0];
         let host = [
             Part::ThreadBusy,
             Part::HostSubmission,
@@ -339,7 +339,7 @@ fn watts(drive: &str, bytes: u32, read_percent: u32) -> f64 {
         ..sized(bytes, bytes, job(60_000))
     };
     let plan = Scenario::jobs(
-        Machine::of("a drive", sheet.config, host.config),
+        Machine::from_configs("a drive", sheet.config, host.config),
         Precondition::Steady,
         vec![one],
         1,

@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use live::{Reply, Request, Served, Setup};
+use live::{IoRequest, Reply, ServedDevice, Setup};
 use model::media::Precondition;
 use model::{Op, Stream};
 
@@ -131,7 +131,7 @@ fn timed(load: &Load) -> (f64, f64) {
     let places = load.over / u64::from(load.bytes);
     let mut place = |index: u64| match load.in_turn {
         true => index % places,
-        false => stream.below(places),
+        false => stream.uniform_below(places),
     };
     let mut replies = Vec::new();
     for index in 0..BEFORE {
@@ -151,8 +151,8 @@ fn timed(load: &Load) -> (f64, f64) {
     (taken[TIMED / 2] as f64, mean)
 }
 
-fn write(served: &mut Served, place: u64, data: &[u8], replies: &mut Vec<Reply>) {
-    let request = Request {
+fn write(served: &mut ServedDevice, place: u64, data: &[u8], replies: &mut Vec<Reply>) {
+    let request = IoRequest {
         tag: 0,
         op: Op::Write,
         fua: false,

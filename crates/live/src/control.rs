@@ -8,13 +8,13 @@
 use std::fmt::Write as _;
 
 use crash::log::Note;
-use workload::faults::{Planned, SYNTAX, Target, TIMINGS, Whole};
+use workload::faults::{ScheduledFault, SYNTAX, Target, TIMINGS, DriveNames};
 
 use crate::metrics;
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Port, Socket};
-use crate::protocol::{Clients, Places, Protocol, Service};
-use crate::served::{Reply, Served};
+use crate::protocol::{Clients, AddressKind, Protocol, Service};
+use crate::served::{Reply, ServedDevice};
 use crate::stream::{Connection, Stream};
 
 /// Maximum length of a line.
@@ -32,7 +32,7 @@ pub const PROTOCOL: Protocol = Protocol {
     option: "control",
     value: "SOCKET",
     help: "Accept faults and queries, one per line, on this Unix socket (`help` lists them)",
-    places: Places::File,
+    places: AddressKind::File,
     clients: Clients::Watchers,
     settings: &[],
     read: |_| Ok(Box::new(Control)),
@@ -126,16 +126,16 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
             return drive.note(note, text.trim()).map(|()| String::new());
         }
     }
-    let planned: Planned = line.parse()?;
-    let drives: Vec<Whole> = (0..port.drives()).map(|it| whole(port.drive(it))).collect();
+    let planned: ScheduledFault = line.parse()?;
+    let drives: Vec<DriveNames> = (0..port.drives()).map(|it| whole(port.drive(it))).collect();
     let target = Target::named(planned.drive.as_deref(), &drives)?;
     let remark = port.drive(target.drive).remark(&planned.fault);
     port.fault_when(planned.when, target, planned.fault)?;
     Ok(remark.into())
 }
 
-fn whole(drive: &Served) -> Whole {
-    Whole {
+fn whole(drive: &ServedDevice) -> DriveNames {
+    DriveNames {
         name: drive.name().to_owned(),
         members: drive.members().iter().map(ToString::to_string).collect(),
     }

@@ -64,7 +64,7 @@ pub struct Trip {
 
 impl Trip {
     /// Returns the result of these rounds, in nanoseconds and in their order, including those of the warm-up.
-    pub fn of(rounds: &[u64]) -> Trip {
+    pub fn from_rounds(rounds: &[u64]) -> Trip {
         let batches = rounds.chunks(BATCH);
         let median = |batch: &[u64]| {
             let mut batch = batch.to_vec();
@@ -111,7 +111,7 @@ fn round_trip(transport: Transport, polls: bool) -> io::Result<Trip> {
             let (server, client) = UnixStream::pair()?;
             server.set_nonblocking(true)?;
             client.set_nonblocking(polls)?;
-            between(server, client)
+            measure_trip(server, client)
         }
         Transport::Tcp => {
             let listener = TcpListener::bind(("127.0.0.1", 0))?;
@@ -122,13 +122,13 @@ fn round_trip(transport: Transport, polls: bool) -> io::Result<Trip> {
             }
             server.set_nonblocking(true)?;
             client.set_nonblocking(polls)?;
-            between(server, client)
+            measure_trip(server, client)
         }
     }
 }
 
 /// Measures rounds of a client with an answering thread.
-fn between<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<Trip> {
+fn measure_trip<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<Trip> {
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut request = [0; REQUEST];
@@ -164,7 +164,7 @@ fn timed(mut round: impl FnMut(u64) -> io::Result<()>) -> io::Result<Trip> {
         round(rounds.len() as u64 + 1)?;
         rounds.push(start.elapsed().as_nanos() as u64);
     }
-    Ok(Trip::of(&rounds))
+    Ok(Trip::from_rounds(&rounds))
 }
 
 /// Value that ends the rounds.
@@ -205,7 +205,7 @@ fn in_memory(polls: bool) -> io::Result<Trip> {
 
 /// Spins until the counter has reached this value.
 fn until(counter: &AtomicU64, round: u64) -> io::Result<()> {
-    let mut patience = Patience::default();
+    let mut patience = SpinDeadline::default();
     while counter.load(Ordering::Acquire) < round {
         patience.wait()?;
     }
@@ -214,12 +214,12 @@ fn until(counter: &AtomicU64, round: u64) -> io::Result<()> {
 
 /// Repeats a check without sleeping, for the maximum time of a round.
 #[derive(Default)]
-struct Patience {
+struct SpinDeadline {
     start: Option<Instant>,
     looks: u32,
 }
 
-impl Patience {
+impl SpinDeadline {
     fn wait(&mut self) -> io::Result<()> {
         if self.start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
             return Err(ErrorKind::TimedOut.into());
@@ -236,7 +236,7 @@ impl Patience {
 
 /// Transfers all of `bytes`, retrying when the socket would block.
 fn spin(bytes: usize, mut step: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
-    let mut patience = Patience::default();
+    let mut patience = SpinDeadline::default();
     let mut done = 0;
     while done < bytes {
         match step(done) {
@@ -312,7 +312,7 @@ mod tests {
             &|round| round < 200,
             &|round| round % 3 == 0,
         ] {
-            let trip = Trip::of(&rounds(whole, busy));
+            let trip = Trip::from_rounds(&rounds(whole, busy));
             assert!(trip.sure && near(trip), "{trip:?}");
         }
     }
@@ -320,14 +320,14 @@ mod tests {
     #[test]
     fn a_machine_that_is_too_busy_is_not_taken_for_a_slow_one() {
         // This case made `serve` advise a speed of 0: a single round, which other programs delayed.
-        assert!(!Trip::of(&[179_974_000]).sure);
-        assert!(!Trip::of(&[]).sure);
-        assert!(!Trip::of(&rounds(60, |_| false)).sure, "too few");
+        assert!(!Trip::from_rounds(&[179_974_000]).sure);
+        assert!(!Trip::from_rounds(&[]).sure);
+        assert!(!Trip::from_rounds(&rounds(60, |_| false)).sure, "too few");
         // Only one batch is undisturbed.
-        let trip = Trip::of(&rounds(300, |round| !(200..225).contains(&round)));
+        let trip = Trip::from_rounds(&rounds(300, |round| !(200..225).contains(&round)));
         assert!(!trip.sure, "{trip:?}");
         // A slow machine is slow in each batch.
-        let slow = Trip::of(&rounds(300, |_| true));
+        let slow = Trip::from_rounds(&rounds(300, |_| true));
         assert_eq!((slow.sure, slow.least), (true, Span::from_ms(180)));
     }
 

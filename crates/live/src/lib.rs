@@ -7,10 +7,10 @@
 //!     Stream<Connection>: a byte stream        submit(now, Request) ... advance(until) -> Reply
 //!     vhost-user: rings in shared memory       next_event()
 //! ```
-//! One thread does everything. A front end converts bytes into [`Request`]s, and [`Reply`]s into bytes. It is a state
+//! One thread does everything. A front end converts bytes into [`IoRequest`]s, and [`Reply`]s into bytes. It is a state
 //! machine without sockets ([`Connection`]), or, if a byte stream is not sufficient, an [`Endpoint`]. The drive
 //! determines when a command completes. The front end moves the data *at completion*, between its own buffers and
-//! [`Served::read`] and [`Served::write`]. So a write that is rejected or interrupted changes nothing, and no payload
+//! [`ServedDevice::read`] and [`ServedDevice::write`]. So a write that is rejected or interrupted changes nothing, and no payload
 //! passes through the drive.
 //! Left out: several threads for one set of drives, authentication other than by certificates of NBD clients.
 
@@ -33,10 +33,10 @@ pub mod tokens;
 pub use clock::{Clock, Wall};
 pub use event_loop::{EventLoop, Stop, Switches};
 pub use lateness::Lateness;
-pub use limits::Limits;
+pub use limits::ConnectionLimits;
 pub use outbox::Outbox;
 pub use port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
-pub use served::{Condition, Counters, Latencies, Outcome, Reply, Request, Served};
+pub use served::{Condition, Counters, IoRequest, Latencies, Outcome, Reply, ServedDevice};
 pub use setup::{Setup, StoreChoice};
 pub use store::Store;
 pub use stream::{Connection, Stream};

@@ -4,7 +4,7 @@ use model::Span;
 
 /// Limits on connections.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Maximum number of connections.
     pub connections: usize,
     /// Maximum commands in flight per connection.
@@ -25,9 +25,9 @@ pub struct Limits {
     pub spin_after: Span,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ConnectionLimits {
+    fn default() -> ConnectionLimits {
+        ConnectionLimits {
             connections: 1024,
             commands: 4096,
             bytes: 64 << 20,

@@ -10,8 +10,8 @@ use statistics::Histogram;
 
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Port, Socket};
-use crate::protocol::{Address, Clients, Places, Protocol, Service};
-use crate::served::{Reply, Served};
+use crate::protocol::{Address, Clients, AddressKind, Protocol, Service};
+use crate::served::{Reply, ServedDevice};
 use crate::stream::{Connection, Stream};
 
 /// Maximum length of a request.
@@ -22,7 +22,7 @@ pub const PROTOCOL: Protocol = Protocol {
     option: "metrics",
     value: "ADDR",
     help: "Serve metrics for Prometheus at this address",
-    places: Places::Addresses { passed: false },
+    places: AddressKind::Addresses { passed: false },
     clients: Clients::Watchers,
     settings: &[],
     read: |_| Ok(Box::new(Metrics)),
@@ -223,7 +223,7 @@ fn level(name: &'static str, help: &'static str, value: f64) -> Figure {
     (name, "gauge", help, value)
 }
 
-fn of_commands(drive: &Served) -> Vec<Figure> {
+fn of_commands(drive: &ServedDevice) -> Vec<Figure> {
     let counters = *drive.counters();
     let medium = drive.gauge(Gauge::MediumBytesWritten);
     let seconds = counters.latency_ns as f64 * 1e-9;

@@ -10,26 +10,26 @@ use rustix::event::{Timespec, epoll};
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;
-use crate::limits::Limits;
+use crate::limits::ConnectionLimits;
 use crate::outbox::Outbox;
-use crate::port::{Bell, Ending, Endpoint, Load, Port, Ready};
-use crate::served::{Reply, Served};
+use crate::port::{Ending, Endpoint, Load, LoopRequest, Port, Ready};
+use crate::served::{Reply, ServedDevice};
 use crate::stream::Connection;
 
 /// A connection and its drives.
 pub struct Offline<C> {
     /// The drives of the connection.
-    pub drives: Vec<Served>,
+    pub drives: Vec<ServedDevice>,
     /// The connection under test.
     pub connection: C,
     out: Outbox,
     left: Vec<u8>,
     clock: Clock,
-    limits: Limits,
+    limits: ConnectionLimits,
     lateness: Lateness,
     epoll: OwnedFd,
     load: Load,
-    bells: Vec<Bell>,
+    bells: Vec<LoopRequest>,
     scratch: Vec<u8>,
 }
 
@@ -38,9 +38,13 @@ impl<C: Connection> Offline<C> {
     ///
     /// # Errors
     /// An error of the connection, or no descriptors are left.
-    pub fn new(drives: Vec<Served>, connection: C, limits: Limits) -> Result<Offline<C>, Ending> {
+    pub fn new(
+        drives: Vec<ServedDevice>,
+        connection: C,
+        limits: ConnectionLimits,
+    ) -> Result<Offline<C>, Ending> {
         let mut offline = Offline::bare(drives, connection, limits)?;
-        offline.with(|connection, out, port| connection.open(out, port))?;
+        offline.with_port(|connection, out, port| connection.open(out, port))?;
         Ok(offline)
     }
 
@@ -52,21 +56,24 @@ impl<C: Connection> Offline<C> {
         self.left.extend_from_slice(bytes);
         loop {
             let input = std::mem::take(&mut self.left);
-            let used = self.with(|connection, out, port| connection.input(&input, out, port))?;
+            let used =
+                self.with_port(|connection, out, port| connection.input(&input, out, port))?;
             self.left.extend_from_slice(&input[used..]);
             if !self.replies(|offline, reply| {
-                offline.with(|connection, out, port| connection.reply(reply, out, port))
+                offline.with_port(|connection, out, port| connection.reply(reply, out, port))
             })? {
                 break;
             }
         }
         for bell in std::mem::take(&mut self.bells) {
             match bell {
-                Bell::Fault(..) | Bell::Later(..) => {}
-                Bell::Ring(_) => self.with(|connection, out, port| connection.rung(out, port))?,
-                Bell::Notice(drive, notice) => {
-                    self.with(|connection, out, port| connection.notice(drive, notice, out, port))?
+                LoopRequest::Fault(..) | LoopRequest::Later(..) => {}
+                LoopRequest::Ring(_) => {
+                    self.with_port(|connection, out, port| connection.rung(out, port))?
                 }
+                LoopRequest::Notice(drive, notice) => self.with_port(|connection, out, port| {
+                    connection.notice(drive, notice, out, port)
+                })?,
             }
         }
         self.connection.sending(&mut self.out);
@@ -82,12 +89,12 @@ impl Offline<Box<dyn Endpoint>> {
     /// # Errors
     /// An error of the endpoint, or no descriptors are left.
     pub fn of_endpoint(
-        drives: Vec<Served>,
+        drives: Vec<ServedDevice>,
         endpoint: Box<dyn Endpoint>,
-        limits: Limits,
+        limits: ConnectionLimits,
     ) -> Result<Offline<Box<dyn Endpoint>>, Ending> {
         let mut offline = Offline::bare(drives, endpoint, limits)?;
-        offline.with(|endpoint, _, port| endpoint.open(port))?;
+        offline.with_port(|endpoint, _, port| endpoint.open(port))?;
         Ok(offline)
     }
 
@@ -106,23 +113,27 @@ impl Offline<Box<dyn Endpoint>> {
                 writable: false,
                 hangup: false,
             };
-            self.with(|endpoint, _, port| endpoint.ready(ready, port))?;
+            self.with_port(|endpoint, _, port| endpoint.ready(ready, port))?;
         }
-        self.with(|endpoint, _, port| endpoint.poll(port))?;
+        self.with_port(|endpoint, _, port| endpoint.poll(port))?;
         loop {
             if !self.replies(|offline, reply| {
-                offline.with(|endpoint, _, port| endpoint.reply(reply, port))
+                offline.with_port(|endpoint, _, port| endpoint.reply(reply, port))
             })? {
                 return Ok(());
             }
-            self.with(|endpoint, _, port| endpoint.flush(port))?;
+            self.with_port(|endpoint, _, port| endpoint.flush(port))?;
         }
     }
 }
 
 impl<C> Offline<C> {
     /// Returns the state before any input.
-    fn bare(drives: Vec<Served>, connection: C, limits: Limits) -> Result<Offline<C>, Ending> {
+    fn bare(
+        drives: Vec<ServedDevice>,
+        connection: C,
+        limits: ConnectionLimits,
+    ) -> Result<Offline<C>, Ending> {
         Ok(Offline {
             drives,
             connection,
@@ -170,7 +181,7 @@ impl<C> Offline<C> {
     ///
     /// # Errors
     /// The error of the call.
-    pub fn with<T>(
+    pub fn with_port<T>(
         &mut self,
         what: impl FnOnce(&mut C, &mut Outbox, &mut Port<'_>) -> Result<T, Ending>,
     ) -> Result<T, Ending> {

@@ -14,8 +14,8 @@ use crate::clock::{Clock, Wall};
 use workload::faults::{Fault, Target, Timing};
 
 use crate::lateness::Lateness;
-use crate::limits::Limits;
-use crate::served::{Reply, Request, Served};
+use crate::limits::ConnectionLimits;
+use crate::served::{IoRequest, Reply, ServedDevice};
 
 /// A connected, non-blocking socket.
 pub type Socket = OwnedFd;
@@ -105,7 +105,7 @@ pub trait Endpoint {
     /// The end of this connection.
     fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), Ending>;
 
-    /// Called when one of its commands has completed. Data is transferred now: [`Served::read`], [`Served::write`].
+    /// Called when one of its commands has completed. Data is transferred now: [`ServedDevice::read`], [`ServedDevice::write`].
     ///
     /// # Errors
     /// The end of this connection.
@@ -232,7 +232,7 @@ impl Load {
 
 /// Requests of endpoints to the event loop, executed after the endpoint has returned.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Bell {
+pub(crate) enum LoopRequest {
     Ring(u32),
     Notice(usize, Notice),
     Fault(Target, Fault),
@@ -241,17 +241,17 @@ pub(crate) enum Bell {
 
 /// An endpoint's access to the drives and the event loop.
 pub struct Port<'a> {
-    pub(crate) drives: &'a mut [Served],
+    pub(crate) drives: &'a mut [ServedDevice],
     pub(crate) lateness: &'a Lateness,
     pub(crate) clock: &'a Clock,
-    pub(crate) limits: &'a Limits,
+    pub(crate) limits: &'a ConnectionLimits,
     pub(crate) epoll: &'a OwnedFd,
     pub(crate) wall: Wall,
     pub(crate) me: u32,
     pub(crate) load: &'a mut Load,
     /// Bytes in flight over all other endpoints.
     pub(crate) others: u64,
-    pub(crate) bells: &'a mut Vec<Bell>,
+    pub(crate) bells: &'a mut Vec<LoopRequest>,
     pub(crate) scratch: &'a mut Vec<u8>,
 }
 
@@ -268,7 +268,7 @@ impl Port<'_> {
 
     /// Returns the drive with this index, from 0 to [`Port::drives`].
     #[inline]
-    pub fn drive(&mut self, index: usize) -> &mut Served {
+    pub fn drive(&mut self, index: usize) -> &mut ServedDevice {
         &mut self.drives[index]
     }
 
@@ -320,16 +320,16 @@ impl Port<'_> {
     /// Submits a command to the drive with this index. Its reply is passed to this endpoint, never before this call
     /// returns. A command that is out of range or that the drive rejects gets a reply with that outcome.
     #[inline]
-    pub fn submit(&mut self, drive: usize, request: Request) {
+    pub fn submit(&mut self, drive: usize, request: IoRequest) {
         self.submit_with(drive, request, &mut |_| true);
     }
 
-    /// Submits a command, with a callback for the data of a write that is needed now ([`Served::submit_with`]).
+    /// Submits a command, with a callback for the data of a write that is needed now ([`ServedDevice::submit_with`]).
     #[inline]
     pub fn submit_with(
         &mut self,
         drive: usize,
-        request: Request,
+        request: IoRequest,
         fill: &mut dyn FnMut(&mut [u8]) -> bool,
     ) {
         self.load.commands += 1;
@@ -360,12 +360,12 @@ impl Port<'_> {
 
     /// Calls [`Endpoint::rung`] of that endpoint, if it exists, after this endpoint has returned.
     pub fn ring(&mut self, endpoint: u32) {
-        self.bells.push(Bell::Ring(endpoint));
+        self.bells.push(LoopRequest::Ring(endpoint));
     }
 
     /// Notifies all endpoints, including this one, after it has returned.
     pub fn notify(&mut self, drive: usize, notice: Notice) {
-        self.bells.push(Bell::Notice(drive, notice));
+        self.bells.push(LoopRequest::Notice(drive, notice));
     }
 
     /// Injects a fault; faults that end connections happen after this endpoint has returned. All endpoints are
@@ -378,7 +378,7 @@ impl Port<'_> {
         let now = self.model_time(drive);
         match (target.member, fault) {
             (None, Fault::Drop | Fault::PowerCut) => {
-                self.bells.push(Bell::Fault(target, fault));
+                self.bells.push(LoopRequest::Fault(target, fault));
                 return Ok(());
             }
             (None, fault) => self.drives[drive].suffer(now, &fault)?,
@@ -403,7 +403,7 @@ impl Port<'_> {
                     Some(member) => drive.member_could_suffer(member, &fault)?,
                 }
                 let at = self.wall.plus(span);
-                self.bells.push(Bell::Later(at, target, fault));
+                self.bells.push(LoopRequest::Later(at, target, fault));
                 Ok(())
             }
         }

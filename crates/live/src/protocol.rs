@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use text::problem::{Place, Problem, Problems};
 
 use crate::port::Front;
-use crate::served::Served;
+use crate::served::ServedDevice;
 use crate::setup::Setup;
 
 /// An address; if the kernel chose the port, this is the chosen port.
@@ -25,7 +25,7 @@ pub enum Address {
 
 /// Where a front end can be reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Places {
+pub enum AddressKind {
     /// At any number of addresses: `HOST:PORT`, `unix:PATH`, and, if `passed`, `systemd`.
     Addresses {
         /// Whether sockets that are passed on are accepted too.
@@ -65,7 +65,7 @@ pub struct Setting {
 
 /// Parameters from the command line.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct FrontEndOptions {
     /// Number of addresses.
     pub addresses: usize,
     /// Names of the drives, as they are exported.
@@ -74,7 +74,7 @@ pub struct Asked {
     pub settings: Vec<(&'static str, String)>,
 }
 
-impl Asked {
+impl FrontEndOptions {
     /// Returns the value of a setting, if it was given or has a default.
     pub fn value(&self, name: &str) -> Option<&str> {
         let found = self.settings.iter().find(|(known, _)| *known == name);
@@ -96,7 +96,7 @@ pub trait Service {
     ///
     /// # Errors
     /// The reason why not, and what would be right.
-    fn accepts(&self, _drive: &Served) -> Result<(), Problem> {
+    fn accepts(&self, _drive: &ServedDevice) -> Result<(), Problem> {
         Ok(())
     }
 
@@ -104,7 +104,7 @@ pub trait Service {
     fn front(&self, number: usize) -> Box<dyn Front>;
 
     /// Returns lines on how to reach the drive with this index, for copying.
-    fn drive_lines(&self, _index: usize, _drive: &Served, _at: &[Address]) -> Vec<String> {
+    fn drive_lines(&self, _index: usize, _drive: &ServedDevice, _at: &[Address]) -> Vec<String> {
         Vec::new()
     }
 
@@ -124,13 +124,13 @@ pub struct Protocol {
     /// Help text.
     pub help: &'static str,
     /// Where it can be reached.
-    pub places: Places,
+    pub places: AddressKind,
     /// Kind of its clients.
     pub clients: Clients,
     /// Options that only this protocol has.
     pub settings: &'static [Setting],
     /// Reads the parameters from the command line.
-    pub read: fn(&Asked) -> Result<Box<dyn Service>, Problems>,
+    pub read: fn(&FrontEndOptions) -> Result<Box<dyn Service>, Problems>,
 }
 
 /// Returns a problem of the command line; `help` states what would be right.

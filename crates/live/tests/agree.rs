@@ -6,10 +6,10 @@ use model::media::{Drive, MediumDrive, Precondition};
 use model::{Command, Completion, Device, Op, Span, Stream, Time};
 
 use live::Setup;
-use live::served::{Recording, Reply, Request, Served};
+use live::served::{IoRequest, Recording, Reply, ServedDevice};
 
 /// A drive of the catalogue with 64 MiB in memory.
-fn served(id: &str) -> Served {
+fn served(id: &str) -> ServedDevice {
     let sheet = catalogue::drive(id).expect("a drive of the catalogue");
     Setup {
         size: Some(64 << 20),
@@ -73,7 +73,7 @@ fn stamp(block: u64, tag: u32, data: &mut [u8]) {
 }
 
 /// Moves the data of replies as a front end does: a pool's reads must return the data of some write to this block.
-fn data_of(drive: &mut Served, replies: &[Reply]) {
+fn data_of(drive: &mut ServedDevice, replies: &[Reply]) {
     let mut data = [0; 4096];
     for reply in replies {
         drive.hand_over(reply);
@@ -99,7 +99,7 @@ fn data_of(drive: &mut Served, replies: &[Reply]) {
 
 /// Serves as with a real, irregular clock: commands arrive at irregular times, and the loop checks late and at
 /// irregular times. First, `writes` sequential writes, starting with the first byte, arrive at once.
-fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
+fn live_run(drive: &mut ServedDevice, seed: u64, writes: u32) -> Recording {
     drive.record();
     let mut random = Stream::new(seed, "arrivals");
     let mut wall = 0u64;
@@ -107,12 +107,12 @@ fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
     let mut taken = 0;
     for tag in 0..3_000 {
         let first = tag < writes;
-        wall += u64::from(random.below(40_000) as u32) * u64::from(!first);
-        let block = match random.below((64 << 20) / 4096) {
+        wall += u64::from(random.uniform_below(40_000) as u32) * u64::from(!first);
+        let block = match random.uniform_below((64 << 20) / 4096) {
             _ if first => u64::from(tag),
             block => block,
         };
-        let op = match random.below(10) {
+        let op = match random.uniform_below(10) {
             _ if first => Op::Write,
             0..6 => Op::Read,
             6..9 => Op::Write,
@@ -122,10 +122,10 @@ fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
         drive.submit_with(
             Time::from_ns(wall),
             u64::from(tag),
-            &Request {
+            &IoRequest {
                 tag,
                 op,
-                fua: random.below(4) == 0,
+                fua: random.uniform_below(4) == 0,
                 queue: 0,
                 offset: if bytes == 0 { 0 } else { block * 4096 },
                 bytes,
@@ -135,8 +135,8 @@ fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
                 true
             },
         );
-        if random.below(3) == 0 {
-            wall += u64::from(random.below(200_000) as u32);
+        if random.uniform_below(3) == 0 {
+            wall += u64::from(random.uniform_below(200_000) as u32);
             drive.advance(Time::from_ns(wall), &mut replies);
             data_of(drive, &replies[taken..]);
             taken = replies.len();
@@ -205,7 +205,7 @@ fn a_prepared_drive_is_as_any_other_from_the_first_write_on() {
 #[test]
 fn a_late_look_does_not_make_the_drive_late() {
     let mut drive = served("p4800x-375");
-    let read = |tag| Request {
+    let read = |tag| IoRequest {
         tag,
         op: Op::Read,
         fua: false,

@@ -1,9 +1,9 @@
 //! The NBD front end as a state machine: negotiation, commands, errors, and clients that violate the protocol.
 
 use live::nbd::NbdConnection;
-use live::nbd::wire::{self, Request, command, error, flag, option};
+use live::nbd::wire::{self, NbdRequest, command, error, flag, option};
 use live::offline::Offline;
-use live::{Ending, Limits, Setup};
+use live::{ConnectionLimits, Ending, Setup};
 use model::media::Precondition;
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn client_of(drive: &str) -> Offline<NbdConnection> {
     .open()
     .expect("memory");
     let connection = NbdConnection::new(vec!["disk".into()]);
-    Offline::new(vec![drive], connection, Limits::default()).expect("a greeting")
+    Offline::new(vec![drive], connection, ConnectionLimits::default()).expect("a greeting")
 }
 
 /// Returns a client that has negotiated structured replies and block status, and is past GO.
@@ -54,8 +54,8 @@ fn go(name: &[u8]) -> Vec<u8> {
     data
 }
 
-fn request(command: u16, cookie: u64, offset: u64, length: u32) -> Request {
-    Request {
+fn request(command: u16, cookie: u64, offset: u64, length: u32) -> NbdRequest {
+    NbdRequest {
         flags: 0,
         command,
         cookie,
@@ -179,7 +179,7 @@ fn what_cannot_be_done_is_refused_and_the_connection_goes_on() {
         ),
         (request(99, 1, 0, 512), error::EINVAL),
         (
-            Request {
+            NbdRequest {
                 flags: 1 << 9,
                 ..request(command::READ, 1, 0, 512)
             },
@@ -187,7 +187,7 @@ fn what_cannot_be_done_is_refused_and_the_connection_goes_on() {
         ),
         (request(command::FLUSH, 1, 0, 0), error::OK),
         (
-            Request {
+            NbdRequest {
                 flags: flag::FUA,
                 ..request(command::TRIM, 1, 0, 512)
             },
@@ -256,8 +256,8 @@ proptest! {
     fn a_request_is_parsed_as_emitted(
         flags: u16, command: u16, cookie: u64, offset: u64, length: u32
     ) {
-        let request = Request { flags, command, cookie, offset, length };
-        prop_assert_eq!(Request::parse(&request.emit()), Some(request));
+        let request = NbdRequest { flags, command, cookie, offset, length };
+        prop_assert_eq!(NbdRequest::parse(&request.emit()), Some(request));
     }
 
     /// For any input, the connection ends or answers, and all accepted commands are answered.
@@ -267,7 +267,7 @@ proptest! {
     ) {
         let mut client = ready();
         for (command, flags, offset, length) in requests {
-            let request = Request { flags, command, cookie: 5, offset, length };
+            let request = NbdRequest { flags, command, cookie: 5, offset, length };
             let mut bytes = request.emit().to_vec();
             if command == command::WRITE {
                 bytes.extend(vec![7; length as usize]);

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use live::nbd::tls::{Credentials, Encrypted};
-use live::nbd::wire::{self, Request, answer, command, option};
+use live::nbd::tls::{Credentials, TlsConnection};
+use live::nbd::wire::{self, NbdRequest, answer, command, option};
 use live::offline::Offline;
-use live::{Ending, Limits, Setup};
+use live::{ConnectionLimits, Ending, Setup};
 use model::media::Precondition;
 use proptest::prelude::*;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -39,7 +39,7 @@ fn certificates() -> TempDir {
     folder
 }
 
-fn server(folder: &Path, verify_peer: bool) -> Offline<Encrypted> {
+fn server(folder: &Path, verify_peer: bool) -> Offline<TlsConnection> {
     let drive = Setup {
         name: "disk".into(),
         size: Some(SIZE),
@@ -49,8 +49,8 @@ fn server(folder: &Path, verify_peer: bool) -> Offline<Encrypted> {
     .open()
     .expect("memory");
     let credentials = Credentials::read(folder, verify_peer).expect("certificates");
-    let connection = Encrypted::new(vec!["disk".into()], &credentials);
-    Offline::new(vec![drive], connection, Limits::default()).expect("a greeting")
+    let connection = TlsConnection::new(vec!["disk".into()], &credentials);
+    Offline::new(vec![drive], connection, ConnectionLimits::default()).expect("a greeting")
 }
 
 fn client(folder: &Path, with_certificate: bool) -> ClientConnection {
@@ -75,7 +75,7 @@ fn client(folder: &Path, with_certificate: bool) -> ClientConnection {
 
 /// A client and its server.
 struct Pair {
-    server: Offline<Encrypted>,
+    server: Offline<TlsConnection>,
     client: ClientConnection,
     /// Length of the pieces into which bytes are split.
     piece: usize,
@@ -148,7 +148,7 @@ fn what_was_written_is_read_however_the_bytes_are_cut() {
         let said = pair.say(&go()).expect("a negotiation");
         assert_eq!(answers(&said).last(), Some(&(option::GO, answer::ACK)));
         let data: Vec<u8> = (0..1u32 << 20).map(|at| (at ^ at >> 8) as u8).collect();
-        let request = |command, cookie| Request {
+        let request = |command, cookie| NbdRequest {
             flags: 0,
             command,
             cookie,

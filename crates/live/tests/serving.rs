@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use live::nbd::Nbd;
-use live::nbd::wire::{self, Request, command, option};
-use live::{Clock, EventLoop, Limits, Setup, Stop};
+use live::nbd::wire::{self, NbdRequest, command, option};
+use live::{Clock, ConnectionLimits, EventLoop, Setup, Stop};
 use model::Span;
 use model::media::Precondition;
 
@@ -37,12 +37,12 @@ struct Running {
 
 impl Running {
     /// Serves a P4800X of 64 MiB over NBD at this speed.
-    fn start(speed: f64, limits: Limits) -> Running {
+    fn start(speed: f64, limits: ConnectionLimits) -> Running {
         Running::compensating(speed, limits, Span::ZERO)
     }
 
     /// Serves with each deadline earlier by `floor`.
-    fn compensating(speed: f64, limits: Limits, floor: Span) -> Running {
+    fn compensating(speed: f64, limits: ConnectionLimits, floor: Span) -> Running {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a folder");
         let socket = folder.path().join("nbd.sock");
@@ -104,8 +104,8 @@ fn connect(socket: &Path) -> UnixStream {
     stream
 }
 
-fn read_request(offset: u64, length: u32) -> [u8; Request::BYTES] {
-    Request {
+fn read_request(offset: u64, length: u32) -> [u8; NbdRequest::BYTES] {
+    NbdRequest {
         flags: 0,
         command: command::READ,
         cookie: 1,
@@ -130,7 +130,7 @@ fn open_files() -> usize {
 #[test]
 fn no_reply_is_early() {
     // A thousand times slower than the drive: 4 KiB take some 8 ms, far more than this machine's noise.
-    let server = Running::start(0.001, Limits::default());
+    let server = Running::start(0.001, ConnectionLimits::default());
     let mut client = connect(&server.socket);
     for _ in 0..5 {
         let took = read(&mut client, 4096);
@@ -157,7 +157,7 @@ fn served_and_slept(us: u64) -> (Duration, Duration) {
     let wait = Duration::from_micros(us);
     // A 4 KiB read takes 5.5 us.
     let speed = 5.5 / us as f64;
-    let server = Running::start(speed, Limits::default());
+    let server = Running::start(speed, ConnectionLimits::default());
     let mut client = connect(&server.socket);
     let (mut all, mut sleeps) = (Duration::ZERO, Vec::new());
     for _ in 0..READS {
@@ -180,7 +180,7 @@ fn compensation_brings_replies_nearer_to_the_model_and_never_before_it_less_the_
     const FLOOR: Duration = Duration::from_millis(12);
     let mean = |floor: Duration| {
         let floor = Span::from_ns(floor.as_nanos() as u64);
-        let server = Running::compensating(SPEED, Limits::default(), floor);
+        let server = Running::compensating(SPEED, ConnectionLimits::default(), floor);
         let mut client = connect(&server.socket);
         let reads = (0..9).map(|_| {
             // The time that a transport with this floor needs is simulated after each reply.
@@ -208,7 +208,7 @@ fn compensation_brings_replies_nearer_to_the_model_and_never_before_it_less_the_
 
 #[test]
 fn thousands_of_connections_leave_nothing_behind() {
-    let server = Running::start(0.0, Limits::default());
+    let server = Running::start(0.0, ConnectionLimits::default());
     drop(connect(&server.socket));
     let before = open_files();
     for round in 0..10_000 {
@@ -244,9 +244,9 @@ fn thousands_of_connections_leave_nothing_behind() {
 
 #[test]
 fn a_client_that_does_not_read_holds_up_only_itself() {
-    let limits = Limits {
+    let limits = ConnectionLimits {
         bytes: 8 << 20,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let server = Running::start(0.0, limits);
     let mut slow = connect(&server.socket);
@@ -272,10 +272,10 @@ fn a_client_that_does_not_read_holds_up_only_itself() {
 
 #[test]
 fn connections_beyond_the_limit_are_refused_and_those_before_go_on() {
-    let limits = Limits {
+    let limits = ConnectionLimits {
         connections: 3,
         spin_after: Span::ZERO,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let server = Running::start(0.0, limits);
     let mut first = connect(&server.socket);
@@ -298,11 +298,11 @@ fn resident_mib() -> u64 {
 
 #[test]
 fn replies_that_nobody_reads_take_little_memory_and_keep_nobody_waiting() {
-    let limits = Limits {
+    let limits = ConnectionLimits {
         total_bytes: 16 << 20,
         reserve_bytes: 4 << 20,
         patience: Span::from_ms(100),
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let server = Running::start(0.0, limits);
     let before = resident_mib();

@@ -1,12 +1,12 @@
 //! Effects on commands when a drive is slow, stuck, worn, formatted, or loses its power.
 
 use live::Setup;
-use live::served::{Outcome, Reply, Request, Served};
+use live::served::{IoRequest, Outcome, Reply, ServedDevice};
 use model::media::Precondition;
 use model::{Op, Span, Time};
 use workload::faults::Fault;
 
-fn served(id: &str) -> Served {
+fn served(id: &str) -> ServedDevice {
     let sheet = catalogue::drive(id).expect("a drive of the catalogue");
     Setup {
         size: Some(64 << 20),
@@ -18,8 +18,8 @@ fn served(id: &str) -> Served {
     .expect("memory")
 }
 
-fn request(tag: u32, op: Op) -> Request {
-    Request {
+fn request(tag: u32, op: Op) -> IoRequest {
+    IoRequest {
         tag,
         op,
         fua: false,
@@ -34,7 +34,7 @@ const fn ms(ms: u64) -> Time {
 }
 
 /// Runs the drive to `until` and returns the replies.
-fn until(drive: &mut Served, until: Time) -> Vec<Reply> {
+fn until(drive: &mut ServedDevice, until: Time) -> Vec<Reply> {
     let mut replies = Vec::new();
     drive.advance(until, &mut replies);
     replies
@@ -81,7 +81,7 @@ fn a_stuck_drive_answers_when_it_is_freed() {
 }
 
 /// Returns the bytes written in a second, starting at `start` in ms, with 64 commands at a time.
-fn written_in_a_second(drive: &mut Served, start: u64) -> u64 {
+fn written_in_a_second(drive: &mut ServedDevice, start: u64) -> u64 {
     let mut tag = 0;
     let mut now = ms(start);
     let mut written = 0;
@@ -105,7 +105,7 @@ fn written_in_a_second(drive: &mut Served, start: u64) -> u64 {
 fn a_drive_that_is_too_hot_throttles_until_it_has_cooled_down() {
     const TOO_HOT: u8 = 1 << 1;
     let mut drive = served("p4800x-375");
-    let health = |drive: &mut Served, at: u64| drive.health(ms(at)).warning.bits() & TOO_HOT;
+    let health = |drive: &mut ServedDevice, at: u64| drive.health(ms(at)).warning.bits() & TOO_HOT;
     let before = written_in_a_second(&mut drive, 0);
     assert_eq!(health(&mut drive, 20_000), 0);
     drive
@@ -143,7 +143,7 @@ fn a_drive_without_a_governor_is_not_slowed_by_heat_and_says_so() {
 
 /// Returns the share of consecutive reads that take 30 us more than the fastest: longer than the recovery of a read,
 /// which one in a thousand needs. They begin at `start`, in ms.
-fn share_of_late_reads(drive: &mut Served, start: u64) -> f64 {
+fn share_of_late_reads(drive: &mut ServedDevice, start: u64) -> f64 {
     const READS: u32 = 20_000;
     let mut latencies = Vec::new();
     for read in 0..READS {
@@ -242,7 +242,7 @@ fn a_power_cut_ends_what_is_inside_and_empties_a_volatile_cache() {
 }
 
 /// Writes this range of pages sequentially, filled with sevens.
-fn write_pages(drive: &mut Served, pages: std::ops::Range<u32>) {
+fn write_pages(drive: &mut ServedDevice, pages: std::ops::Range<u32>) {
     for tag in pages {
         let now = drive.now();
         drive.submit(now, u64::from(tag), &request(tag, Op::Write));

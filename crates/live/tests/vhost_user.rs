@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use live::{Clock, EventLoop, Limits, Setup, Stop, VhostUser};
+use live::{Clock, ConnectionLimits, EventLoop, Setup, Stop, VhostUser};
 use model::media::Precondition;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use tempfile::TempDir;
@@ -57,9 +57,13 @@ impl Server {
             let log = Box::new(move |line: &str| {
                 lines.lock().expect("nobody panics").push(line.to_owned());
             });
-            let mut events =
-                EventLoop::new(vec![served], Clock::new(speed), Limits::default(), log)
-                    .expect("descriptors");
+            let mut events = EventLoop::new(
+                vec![served],
+                Clock::new(speed),
+                ConnectionLimits::default(),
+                log,
+            )
+            .expect("descriptors");
             events
                 .listen(listener, Box::new(front))
                 .expect("a listener");

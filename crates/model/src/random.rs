@@ -43,7 +43,7 @@ impl Stream {
     /// Returns a value uniform in `0..bound`; `bound` must not be zero. (Multiply-shift: the bias is below 2^-32 for
     /// bounds under 2^32.)
     #[inline]
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub fn uniform_below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 

@@ -2,13 +2,13 @@
 //! changes of these values.
 
 use model::Span;
-use model::ftl::{Geometry, Traffic};
+use model::ftl::{NandGeometry, Traffic};
 use model::media::Medium;
 use model::media::ram::RamConfig;
 
 /// 8 dies of 2 planes with 64 blocks of 128 pages of 16 KiB: 8 units of 4 KiB in a page of both planes, 1024 in a block.
-fn geometry() -> Geometry {
-    Geometry {
+fn geometry() -> NandGeometry {
+    NandGeometry {
         channels: 4,
         dies_per_channel: 2,
         planes: 2,
@@ -54,7 +54,7 @@ fn a_shape_counts_what_its_geometry_has() {
 /// Units are numbered with 32 bits; a quarter of the numbers are reserved for the write buffer.
 #[test]
 fn more_units_than_can_be_numbered_are_refused() {
-    let with_blocks = |blocks_per_plane| Geometry {
+    let with_blocks = |blocks_per_plane| NandGeometry {
         channels: 16,
         dies_per_channel: 16,
         blocks_per_plane,

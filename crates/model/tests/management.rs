@@ -6,7 +6,9 @@ use model::management::{
     SanitizeStatus, Thermal,
 };
 use model::media::ram::RamConfig;
-use model::media::xpoint::{Levelling, Power, Recovery, Refresh, Timing, Wear, XPointConfig};
+use model::media::xpoint::{
+    Levelling, Recovery, Wear, XPointConfig, XPointPower, XPointRefresh, XPointTiming,
+};
 use model::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
 use model::tier::raid0::Raid0Config;
 use model::{Command, Completion, Device, Gauge, Gauges, Op, Part, Span, Stream, Time};
@@ -20,7 +22,7 @@ fn xpoint() -> XPointConfig {
         dies_per_channel: 4,
         die_bytes: 1 << 32,
         max_transfer: 128 << 10,
-        timing: Timing {
+        timing: XPointTiming {
             link: Span::from_ns(1_000),
             link_ps_per_byte: 250,
             data_fetch: Span::from_ns(300),
@@ -41,7 +43,7 @@ fn xpoint() -> XPointConfig {
             decode: Span::ZERO,
             die_write: Span::from_ns(28_000),
         },
-        refresh: Refresh {
+        refresh: XPointRefresh {
             batch_units: 12,
             period: Span::from_seconds(864_000.0),
             after_power_on: Span::from_seconds(1_000.0),
@@ -55,7 +57,7 @@ fn xpoint() -> XPointConfig {
             reads_per_recovery: 0,
             time: Span::ZERO,
         },
-        power: Power {
+        power: XPointPower {
             idle_watts: 5.0,
             read_joules_per_byte: 1.2e-9,
             write_joules_per_byte: 4e-9,
@@ -177,7 +179,7 @@ impl Workload for Load {
             && let Some(id) = self.free.pop()
         {
             let places = (1u64 << 34) / u64::from(self.bytes);
-            let offset = self.stream.below(places) * u64::from(self.bytes);
+            let offset = self.stream.uniform_below(places) * u64::from(self.bytes);
             submit(Command::new(id, self.op, offset, self.bytes));
             if self.every > Span::ZERO {
                 self.due = now + self.every;

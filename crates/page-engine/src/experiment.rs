@@ -49,15 +49,15 @@ pub struct Experiment {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
     /// Facts about the drive.
-    pub about: About,
+    pub about: DriveDescription,
     /// Warnings for the user on how the job file was read.
     pub warnings: Vec<String>,
     /// Counted time in virtual seconds.
     pub seconds: f64,
     /// Results of reads; null if there were none.
-    pub read: Option<Detailed>,
+    pub read: Option<DirectionDetail>,
     /// Results of writes; null if there were none.
-    pub write: Option<Detailed>,
+    pub write: Option<DirectionDetail>,
     /// Mean power in watts; null if the model has no power for the drive.
     pub watts: Option<f64>,
     /// Bytes programmed for each byte that the host wrote; null without writes.
@@ -68,7 +68,7 @@ pub struct Results {
 
 /// Facts about a drive, and its name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct About {
+pub struct DriveDescription {
     /// Full name of the drive.
     pub name: String,
     /// Bytes that a host can address on the whole drive with its settings.
@@ -93,7 +93,7 @@ pub struct About {
 
 /// Results of one direction, with details.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Detailed {
+pub struct DirectionDetail {
     /// Figures that every page shows.
     #[serde(flatten)]
     pub direction: Direction,
@@ -129,7 +129,7 @@ impl Experiment {
         let begins = start.words(state).map(String::from);
         let warnings = together.into_iter().chain(set.warnings).chain(begins);
         let warnings = warnings.collect();
-        Ok(Results::of(about, warnings, &outcome))
+        Ok(Results::from_outcome(about, warnings, &outcome))
     }
 
     /// Reads all parts of the experiment, or returns all problems.
@@ -162,9 +162,12 @@ impl Experiment {
     }
 
     /// Returns the drive to simulate, and the facts of the whole one.
-    fn drive_to_run(&self, settings: &Settings) -> Result<(DriveSheet, About), Problems> {
+    fn drive_to_run(
+        &self,
+        settings: &Settings,
+    ) -> Result<(DriveSheet, DriveDescription), Problems> {
         let whole = self.drive_as(settings)?;
-        let mut about = About {
+        let mut about = DriveDescription {
             name: whole.name.clone(),
             capacity_bytes: whole.capacity,
             endurance_bytes: whole.endurance_bytes,
@@ -233,12 +236,12 @@ impl Experiment {
 }
 
 /// The parsed parts of an experiment.
-type Read = (DriveSheet, About, HostSheet, JobSet, Start);
+type Read = (DriveSheet, DriveDescription, HostSheet, JobSet, Start);
 
 impl Results {
-    fn of(about: About, warnings: Vec<String>, outcome: &Outcome) -> Results {
+    fn from_outcome(about: DriveDescription, warnings: Vec<String>, outcome: &Outcome) -> Results {
         let detailed = |of: fn(&ThreadOutcome) -> &Measured| {
-            Detailed::of(&Total::of(outcome.threads.iter().map(of)))
+            DirectionDetail::from_total(&Total::from_threads(outcome.threads.iter().map(of)))
         };
         Results {
             about,
@@ -253,11 +256,11 @@ impl Results {
     }
 }
 
-impl Detailed {
-    fn of(total: &Total) -> Option<Detailed> {
+impl DirectionDetail {
+    fn from_total(total: &Total) -> Option<DirectionDetail> {
         let at = |percent| total.latency.percentile(percent).map(|span| span.us());
-        Some(Detailed {
-            direction: Direction::of(total)?,
+        Some(DirectionDetail {
+            direction: Direction::from_total(total)?,
             p99_99_us: at(99.99),
             p99_999_us: at(99.999),
             bands: bands(&total.bands),
@@ -266,7 +269,7 @@ impl Detailed {
 }
 
 fn bands(bands: &AnatomyBands) -> Vec<Option<BandParts>> {
-    let all = bands.between(&BAND_EDGES).into_iter();
+    let all = bands.percentile_bands(&BAND_EDGES).into_iter();
     let told = all.map(|band| {
         (band.count >= FEWEST).then(|| BandParts {
             ios: band.count,
@@ -303,7 +306,7 @@ fn without_traces(set: JobSet) -> Result<JobSet, Problems> {
 }
 
 /// Returns problems as a terminal shows them, without colours.
-pub(crate) fn told(problems: &Problems) -> Vec<String> {
+pub(crate) fn render_problems(problems: &Problems) -> Vec<String> {
     let one = |problem: &Problem| Problems(vec![problem.clone()]).render(false);
     problems.0.iter().map(one).collect()
 }

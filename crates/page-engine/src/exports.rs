@@ -12,7 +12,7 @@ use crate::Engine;
 
 /// An engine with its question and its answer.
 #[derive(Debug, Default)]
-pub struct Seat {
+pub struct EngineInstance {
     engine: Engine,
     question: Vec<u8>,
     answer: String,
@@ -20,7 +20,7 @@ pub struct Seat {
 
 /// Creates an engine, which exists as long as the page's worker.
 #[unsafe(no_mangle)]
-pub extern "C" fn new_engine() -> *mut Seat {
+pub extern "C" fn new_engine() -> *mut EngineInstance {
     Box::into_raw(Box::default())
 }
 
@@ -29,7 +29,7 @@ pub extern "C" fn new_engine() -> *mut Seat {
 /// # Safety
 /// `seat` was returned by [`new_engine`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn room(seat: *mut Seat, bytes: usize) -> *mut u8 {
+pub unsafe extern "C" fn room(seat: *mut EngineInstance, bytes: usize) -> *mut u8 {
     // SAFETY: see above; there is one thread, so no other reference exists.
     let seat = unsafe { &mut *seat };
     seat.question = vec![0; bytes];
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn room(seat: *mut Seat, bytes: usize) -> *mut u8 {
 /// # Safety
 /// `seat` was returned by [`new_engine`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ask(seat: *mut Seat) -> usize {
+pub unsafe extern "C" fn ask(seat: *mut EngineInstance) -> usize {
     // SAFETY: see above; there is one thread, so no other reference exists.
     let seat = unsafe { &mut *seat };
     seat.answer = seat.engine.answer(&seat.question);
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn ask(seat: *mut Seat) -> usize {
 /// # Safety
 /// `seat` was returned by [`new_engine`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn answer(seat: *const Seat) -> *const u8 {
+pub unsafe extern "C" fn answer(seat: *const EngineInstance) -> *const u8 {
     // SAFETY: see above; there is one thread, so no other reference exists.
     unsafe { (*seat).answer.as_ptr() }
 }

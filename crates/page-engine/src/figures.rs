@@ -50,9 +50,9 @@ pub struct Direction {
 
 impl Figures {
     /// Returns the figures of all threads together.
-    pub fn of(outcome: &Outcome) -> Figures {
+    pub fn from_outcome(outcome: &Outcome) -> Figures {
         let total = |of: fn(&ThreadOutcome) -> &Measured| {
-            Direction::of(&Total::of(outcome.threads.iter().map(of)))
+            Direction::from_total(&Total::from_threads(outcome.threads.iter().map(of)))
         };
         Figures {
             seconds: outcome.counted.seconds(),
@@ -66,7 +66,7 @@ impl Figures {
 }
 
 impl Direction {
-    pub(crate) fn of(total: &Total) -> Option<Direction> {
+    pub(crate) fn from_total(total: &Total) -> Option<Direction> {
         let latency: &Histogram = &total.latency;
         let at = |percent| latency.percentile(percent).map(|span| span.us());
         (total.ios > 0).then(|| Direction {
@@ -86,7 +86,7 @@ impl Direction {
 
 /// Returns the mean of each part over all I/Os, without parts that fio does not count.
 fn parts(bands: &AnatomyBands) -> Vec<(&'static str, f64)> {
-    let all = bands.between(&[0.0, 100.0]);
+    let all = bands.percentile_bands(&[0.0, 100.0]);
     let means = all
         .iter()
         .flat_map(|band| Part::ALL.iter().zip(band.mean_ns));

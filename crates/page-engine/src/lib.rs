@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use text::problem::Problems;
 
-pub use experiment::{About, BandParts, Detailed, Experiment, JOB_FILE, Results};
+pub use experiment::{BandParts, DirectionDetail, DriveDescription, Experiment, JOB_FILE, Results};
 pub use figures::{Direction, Figures};
 pub use question::Question;
 
@@ -56,7 +56,7 @@ impl Engine {
     pub fn run(&self, question: &Question) -> Result<Figures, Problems> {
         let scenario = question.scenario()?;
         let outcome = self.lab.run_among(&scenario, &lab::to_the_end)?;
-        Ok(Figures::of(&outcome))
+        Ok(Figures::from_outcome(&outcome))
     }
 
     /// Computes in advance what the drive of a question would compute at its first write, so that questions on it, or
@@ -97,7 +97,7 @@ impl Engine {
         if let Some(asked) = asked.get_mut("experiment").map(Value::take) {
             let results = as_asked(asked).and_then(|asked| self.experiment(&asked));
             return results.map_or_else(
-                |problems| Answer::Problems(experiment::told(&problems)),
+                |problems| Answer::Problems(experiment::render_problems(&problems)),
                 |results| Answer::Results(Box::new(results)),
             );
         }

@@ -91,7 +91,7 @@ impl Pages {
         }
     }
 
-    fn give_back(&self, address: usize, bytes: usize) {
+    fn release(&self, address: usize, bytes: usize) {
         // SAFETY: as above.
         let free = unsafe { &mut *self.free.get() };
         if let Some(place) = free.iter_mut().find(|block| block.0 == 0) {
@@ -134,7 +134,7 @@ unsafe impl GlobalAlloc for Pages {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match is_large(layout) {
-            true => self.give_back(block as usize, layout.size()),
+            true => self.release(block as usize, layout.size()),
             false => {
                 self.small_is_given_back(layout.size());
                 // SAFETY: the same conditions as for this function.

@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use lab::{Lab, in_parallel};
 use model::Span;
 use pyo3::prelude::*;
-use report::act::Row;
+use report::act::ActRow;
 use report::csv;
-use study::act::{self, Asked, Version};
+use study::act::{self, ActOptions, Version};
 use text::problem::Problems;
 
 use crate::drive::{Drive, state};
 use crate::table::{Table, typed};
-use crate::work::{away, of_argument, raised, taken, within};
+use crate::work::{away, check_range, collect_problems, of_argument, raised};
 
 /// Result of the test.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Act {
-    rows: Vec<Row>,
+    rows: Vec<ActRow>,
 }
 
 /// Parameters of the test as Python passes them; `None` selects the default.
@@ -38,7 +38,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    fn read(&self, problems: &mut Problems) -> Asked {
+    fn read(&self, problems: &mut Problems) -> ActOptions {
         let mut wrong = |what: String, help: String| problems.0.extend(of_argument(what, help).0);
         if let Some(load) = self.load.filter(|load| !act::LOADS.contains(load)) {
             let help = format!("from {} to {}", act::LOADS.start(), act::LOADS.end());
@@ -60,27 +60,27 @@ impl Options {
             wrong(what.into(), "add version=3".into());
         }
         let mut seconds = |name, number, limits| {
-            let read: Option<u32> = within(name, number, limits, problems);
+            let read: Option<u32> = check_range(name, number, limits, problems);
             read.map(|seconds| Span::from_ms(u64::from(seconds) * 1_000))
         };
         let duration = seconds("duration", self.duration, act::DURATIONS);
         let warm_up = seconds("warm_up", Some(self.warm_up), act::WARM_UPS);
         let slice = seconds("slice", Some(self.slice), act::SLICES);
-        Asked {
+        ActOptions {
             load: self.load,
             config: self.config.clone(),
             version: self.version.map(|version| match version {
                 3 => Version::Three,
                 _ => Version::Six,
             }),
-            queues: within("queues", self.queues, act::QUEUES, problems),
-            threads_per_queue: within(
+            queues: check_range("queues", self.queues, act::QUEUES, problems),
+            threads_per_queue: check_range(
                 "threads_per_queue",
                 self.threads_per_queue,
                 act::THREADS_PER_QUEUE,
                 problems,
             ),
-            service_threads: within(
+            service_threads: check_range(
                 "service_threads",
                 self.service_threads,
                 act::SERVICE_THREADS,
@@ -90,7 +90,7 @@ impl Options {
             warm_up: warm_up.unwrap_or_default(),
             slice: slice.unwrap_or_default(),
             latency_only: self.latency_only,
-            cores: within("cores", self.cores, act::CORES, problems),
+            cores: check_range("cores", self.cores, act::CORES, problems),
         }
     }
 }
@@ -109,8 +109,8 @@ pub(crate) fn tested(
     let mut problems = Problems::default();
     let state = self::state(state, &drives, &mut problems);
     let asked = options.read(&mut problems);
-    let host = taken(asked.host(host), &mut problems).unwrap_or_default();
-    let config = taken(asked.config(host.config.cores), &mut problems);
+    let host = collect_problems(asked.host(host), &mut problems).unwrap_or_default();
+    let config = collect_problems(asked.config(host.config.cores), &mut problems);
     problems.or(()).map_err(raised)?;
     let plan = |drive: &Drive| {
         let config = config.as_ref()?;
@@ -121,7 +121,7 @@ pub(crate) fn tested(
         let lab = Lab::new();
         let go_on = |_: f64| {
             stop.or_leave();
-            stop.go_on()
+            stop.check()
         };
         in_parallel(&plans, &go_on, |plan, go_on| {
             act::run(
@@ -135,8 +135,8 @@ pub(crate) fn tested(
     })?;
     let (mut rows, mut problems) = (Vec::new(), Problems::default());
     for (scenario, result) in plans.into_iter().zip(results) {
-        if let Some((tested, score)) = taken(result, &mut problems) {
-            rows.push(Row {
+        if let Some((tested, score)) = collect_problems(result, &mut problems) {
+            rows.push(ActRow {
                 scenario,
                 tested,
                 score,
@@ -151,7 +151,7 @@ impl Act {
     /// Whether no given load failed (the program's exit code is 0, not 3).
     #[getter]
     fn passes(&self) -> bool {
-        !self.rows.iter().any(Row::failed)
+        !self.rows.iter().any(ActRow::failed)
     }
 
     /// Output of the program.

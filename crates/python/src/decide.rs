@@ -11,18 +11,18 @@ use report::decide;
 use study::decide::choose::{self, Candidate, Measure, Unfit};
 use study::decide::load::Pattern;
 use study::decide::prices::Prices;
-use study::decide::rate::Offered;
+use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load, counted_for};
-use study::decide::writing::Writing;
+use study::decide::writing::WriteAmount;
 use study::decide::{life, likeness, max, named};
-use study::review::{Workload, Yours};
+use study::review::{UserWorkload, Workload};
 use text::problem::{Problem, Problems};
 
 use crate::drive::{Drive, host, sheets};
 use crate::jobs::Jobs;
 use crate::table::{Table, typed};
-use crate::work::{away, of_argument, raised, taken, within};
+use crate::work::{away, check_range, collect_problems, of_argument, raised};
 
 /// Answer to a question.
 #[pyclass(frozen, module = "drivelab")]
@@ -71,7 +71,7 @@ impl Answer {
     }
 }
 
-pub(crate) fn whole(sentences: &[String], words: &decide::page::Words) -> String {
+pub(crate) fn whole(sentences: &[String], words: &decide::page::PageText) -> String {
     format!(
         "{}\n\n{}\n\n{}",
         sentences.join("\n"),
@@ -83,14 +83,14 @@ pub(crate) fn whole(sentences: &[String], words: &decide::page::Words) -> String
 /// Host, state and seeds of an answer.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Around {
+pub(crate) struct AnswerConditions {
     host: String,
     state: String,
     seed: u64,
     seeds: u32,
 }
 
-impl Around {
+impl AnswerConditions {
     pub(crate) fn read(&self, problems: &mut Problems) -> Conditions {
         if !(1..=20).contains(&self.seeds) {
             problems
@@ -152,7 +152,7 @@ pub(crate) fn highest(
     slo: &str,
     pattern: Asks,
     ios: Option<i64>,
-    around: Around,
+    around: AnswerConditions,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
@@ -160,20 +160,20 @@ pub(crate) fn highest(
         host, seed, seeds, ..
     } = around.read(&mut problems);
     let start = around.start(&drives, &mut problems);
-    let slo = taken(Slo::read(slo), &mut problems).unwrap_or_default();
+    let slo = collect_problems(Slo::read(slo), &mut problems).unwrap_or_default();
     let [threads, read_percent] = [
         ("numjobs", pattern.numjobs, 1..=256),
         ("rwmixread", Some(pattern.rwmixread), 0..=100),
     ]
-    .map(|(name, number, limits)| within(name, number, limits, &mut problems));
+    .map(|(name, number, limits)| check_range(name, number, limits, &mut problems));
     let mix = (&*pattern.rw, read_percent.unwrap_or(50));
     let asked = Pattern::new(mix, &pattern.bs, &pattern.options, threads, &host);
-    let request = max::Request {
+    let request = max::MaxRequest {
         state: start.before(asked.is_in_order()),
         pattern: asked,
         slo,
         host,
-        ios: within("ios", ios, 1_000..=100_000_000, &mut problems),
+        ios: check_range("ios", ios, 1_000..=100_000_000, &mut problems),
         seed,
         seeds,
     };
@@ -193,7 +193,7 @@ pub(crate) fn highest(
     })?;
     let answers = collect_results(results)?;
     let sentences = decide::max::sentences(&request, &answers);
-    let words = decide::page::Words {
+    let words = decide::page::PageText {
         title: format!("The highest load within {}", request.slo.text()),
         answers: sentences.clone(),
         table: decide::max::table(&request, &answers, None),
@@ -204,14 +204,14 @@ pub(crate) fn highest(
         json: decide::max::json(&request, &answers, repeats).to_string(),
         html: Some(decide::page::max(&request.slo, &answers, &words)),
         table: csv::decide::max(&answers),
-        meets: answers.iter().all(max::Answer::is_met),
+        meets: answers.iter().all(max::MaxAnswer::is_met),
         sentences,
     })
 }
 
 /// A load: jobs, one by its name, or a trace.
 #[derive(FromPyObject)]
-pub(crate) enum Asked {
+pub(crate) enum LoadArgument {
     Jobs(Jobs),
     Named(String),
     Trace(PathBuf),
@@ -220,19 +220,19 @@ pub(crate) enum Asked {
 /// A trace as a load.
 fn of_trace(path: &Path) -> Result<Load, Problems> {
     let trace = workload::trace::read(path, &workload::trace::Options::default())?;
-    Ok(Load::new(Yours {
+    Ok(Load::new(UserWorkload {
         source: path.display().to_string(),
         text: format!("{} requests ({})", trace.records.len(), trace.format.name),
         workload: Workload::Trace(trace.into()),
     }))
 }
 
-impl Asked {
+impl LoadArgument {
     pub(crate) fn read(&self, host: &HostSheet, runtime: Span) -> Result<Load, Problems> {
         let load = match self {
-            Asked::Trace(path) => of_trace(path)?,
-            Asked::Jobs(jobs) => Load::new(jobs.load(host.config.cores)?),
-            Asked::Named(name) => {
+            LoadArgument::Trace(path) => of_trace(path)?,
+            LoadArgument::Jobs(jobs) => Load::new(jobs.load(host.config.cores)?),
+            LoadArgument::Named(name) => {
                 let unknown = || {
                     let names: Vec<&str> = named::names().collect();
                     let what = format!("load: there is no load `{name}`");
@@ -253,12 +253,12 @@ impl Asked {
         match (self, users) {
             (_, None) => Ok(load),
             (_, Some(0)) => Err(of_argument("users: 0 users have no load", "1 or more")),
-            (Asked::Named(name), Some(users)) => {
+            (LoadArgument::Named(name), Some(users)) => {
                 let rate = named::rate_of_users(name, f64::from(users));
                 let wrong = |what| of_argument(format!("users: {what}"), "leave users out");
                 load.at_rate(rate.map_err(wrong)?)
             }
-            (Asked::Jobs(_) | Asked::Trace(_), Some(_)) => {
+            (LoadArgument::Jobs(_) | LoadArgument::Trace(_), Some(_)) => {
                 let what = "users: the load has no name";
                 Err(of_argument(what, "a load with users, such as \"kvcache\""))
             }
@@ -294,12 +294,12 @@ pub(crate) struct WriteRate {
 pub(crate) fn lasting(
     py: Python<'_>,
     drives: Vec<Drive>,
-    load: Option<Asked>,
+    load: Option<LoadArgument>,
     users: Option<u32>,
     writes: Option<WriteRate>,
     years: f64,
     runtime: Option<&str>,
-    around: Around,
+    around: AnswerConditions,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
@@ -308,21 +308,21 @@ pub(crate) fn lasting(
     let most = self::runtime(runtime, usual, &mut problems);
     let load = load.and_then(|asked| {
         let read = asked.read(&conditions.host, most);
-        taken(
+        collect_problems(
             read.and_then(|load| asked.of_users(load, users)),
             &mut problems,
         )
     });
     let writing = writes.as_ref().map(|asked| {
-        let read = Writing::read(&asked.rate);
+        let read = WriteAmount::read(&asked.rate);
         read.map_err(|help| of_argument(format!("writes: {}", asked.rate), help))
     });
-    let writing = writing.and_then(|read| taken(read, &mut problems));
+    let writing = writing.and_then(|read| collect_problems(read, &mut problems));
     let of_drive = |drive: &Drive| match (writing, &writes) {
         (Some(writing), Some(asked)) => {
             let length = runtime.map(|_| most);
             let load = writing.load(&drive.sheet, &asked.rw, &asked.bs, length);
-            taken(load, &mut problems)
+            collect_problems(load, &mut problems)
         }
         _ => load.clone(),
     };
@@ -344,7 +344,7 @@ pub(crate) fn lasting(
     })?;
     let answers = collect_results(results)?;
     let sentences = decide::life::sentences(&answers);
-    let words = decide::page::Words {
+    let words = decide::page::PageText {
         title: String::from("How long they last"),
         answers: sentences.clone(),
         table: decide::life::table(&answers, None),
@@ -449,7 +449,7 @@ impl Choice {
             Some("max") => Ok(load),
             Some(rate) => {
                 let wrong = |help| of_argument(format!("rate: {rate}"), help);
-                load.at_rate(Offered::read(rate).map_err(wrong)?)
+                load.at_rate(OfferedRate::read(rate).map_err(wrong)?)
             }
             None => Ok(load.at_rate_of(slo)),
         }
@@ -471,7 +471,7 @@ impl Choice {
         conditions: Conditions,
         drives: &[Drive],
         problems: &mut Problems,
-    ) -> Option<(choose::Request, Measure)> {
+    ) -> Option<(choose::ChooseRequest, Measure)> {
         let by = self.by.as_deref();
         if by == Some("usd") && self.usd.is_none() {
             let help = "usd=\"prices.toml\"; none is invented";
@@ -480,10 +480,10 @@ impl Choice {
                 .extend(of_argument("by: there are no prices", help).0);
         }
         let prices = self.usd.as_ref();
-        let prices = prices.and_then(|path| taken(prices_of(path, drives), problems));
-        let load = taken(self.paced(load, &slo), problems)?;
-        let measure = taken(self.measure(&load), problems)?;
-        let request = choose::Request {
+        let prices = prices.and_then(|path| collect_problems(prices_of(path, drives), problems));
+        let load = collect_problems(self.paced(load, &slo), problems)?;
+        let measure = collect_problems(self.measure(&load), problems)?;
+        let request = choose::ChooseRequest {
             load,
             slo,
             years: self.years,
@@ -501,11 +501,11 @@ impl Choice {
 pub(crate) fn chosen(
     py: Python<'_>,
     drives: Vec<Drive>,
-    load: Asked,
+    load: LoadArgument,
     slo: Option<&str>,
     choice: Choice,
     runtime: Option<&str>,
-    around: Around,
+    around: AnswerConditions,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
@@ -513,11 +513,11 @@ pub(crate) fn chosen(
     let usual = counted_for(sheets(&drives));
     let most = self::runtime(runtime, usual, &mut problems);
     let read = load.read(&conditions.host, most);
-    let load = taken(
+    let load = collect_problems(
         read.and_then(|read| load.of_users(read, choice.users)),
         &mut problems,
     );
-    let slo = slo.and_then(|text| taken(Slo::read(text), &mut problems));
+    let slo = slo.and_then(|text| collect_problems(Slo::read(text), &mut problems));
     let start = around.start(&drives, &mut problems);
     let asked = load.and_then(|load| {
         conditions.state = load.begins(start);
@@ -532,7 +532,7 @@ pub(crate) fn chosen(
         let one = |drive: &Drive| {
             stop.or_leave();
             (
-                drive.asked().to_owned(),
+                drive.requested_name().to_owned(),
                 choose::candidate(&request, &drive.sheet, &lab, &to_the_end),
             )
         };
@@ -541,7 +541,10 @@ pub(crate) fn chosen(
     let (candidates, unfit) = parted(results)?;
     let like = choice.like.as_ref().and_then(|wanted| {
         let this = candidates.iter().find(|one| one.drive == *wanted)?;
-        Some((wanted.as_str(), likeness::like(this, &candidates)))
+        Some((
+            wanted.as_str(),
+            likeness::rank_replacements(this, &candidates),
+        ))
     });
     let like = like.as_ref().map(|(name, all)| (*name, &all[..]));
     let answer = choose::answer(candidates, unfit, by);
@@ -549,7 +552,7 @@ pub(crate) fn chosen(
     if let Some((wanted, found)) = like {
         sentences.insert(0, decide::choose::likeness(wanted, found));
     }
-    let words = decide::page::Words {
+    let words = decide::page::PageText {
         title: format!("Which drive for {}", request.load.facts().source),
         answers: sentences.clone(),
         table: decide::choose::table(&request, &answer, None),

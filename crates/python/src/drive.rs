@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use text::problem::Problems;
 use text::quantity::{Watts, quantity};
 
-use crate::work::{of_argument, raised, taken};
+use crate::work::{collect_problems, of_argument, raised};
 
 /// Names of drives, pools or hosts of the catalogue.
 #[pyfunction]
@@ -60,10 +60,12 @@ impl Drive {
         });
         let uptime = uptime.map(|it| quantity::<Span>(it).map_err(|what| wrong("uptime", what)));
         let settings = Settings {
-            power_limit: power.and_then(|it| taken(it, &mut problems)).map(|it| it.0),
-            lba_format: format.and_then(|it| taken(it, &mut problems)),
+            power_limit: power
+                .and_then(|it| collect_problems(it, &mut problems))
+                .map(|it| it.0),
+            lba_format: format.and_then(|it| collect_problems(it, &mut problems)),
             percentage_used,
-            uptime: uptime.and_then(|it| taken(it, &mut problems)),
+            uptime: uptime.and_then(|it| collect_problems(it, &mut problems)),
             volume,
             figures,
             ..Settings::default()
@@ -114,7 +116,7 @@ impl Drive {
     }
 
     /// Returns the name that the user gave.
-    pub(crate) fn asked(&self) -> &str {
+    pub(crate) fn requested_name(&self) -> &str {
         &self.asked
     }
 
@@ -126,7 +128,7 @@ impl Drive {
 
 /// Returns the host with this name.
 pub(crate) fn host(name: &str, problems: &mut Problems) -> HostSheet {
-    taken(catalogue::host(name), problems).unwrap_or_default()
+    collect_problems(catalogue::host(name), problems).unwrap_or_default()
 }
 
 /// Returns the sheets of drives.

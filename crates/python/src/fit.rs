@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use report::csv;
-use study::fit::{self, Fitted, Request};
+use study::fit::{self, FitRequest, FitResult};
 use text::problem::Problems;
 
 use crate::drive::{Drive, host, state};
 use crate::table::{Table, typed};
-use crate::work::{away, raised, taken};
+use crate::work::{away, collect_problems, raised};
 
 /// Result of a fit.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Fit {
-    fitted: Fitted,
+    fitted: FitResult,
 }
 
 /// Fits the parameters of a drive to measurements.
@@ -41,11 +41,11 @@ pub(crate) fn fitted(
         let text = std::fs::read_to_string(path)
             .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")));
         let read = text.and_then(|text| fit::read(&origin, &text));
-        runs.extend(taken(read, &mut problems).unwrap_or_default());
+        runs.extend(collect_problems(read, &mut problems).unwrap_or_default());
     }
     problems.or(()).map_err(raised)?;
-    let request = Request {
-        base: base.asked().to_owned(),
+    let request = FitRequest {
+        base: base.requested_name().to_owned(),
         settings: base.settings().clone(),
         host: host.id,
         state,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use study::review::{Workload, Yours};
+use study::review::{UserWorkload, Workload};
 use text::bounded;
 use text::problem::Problems;
 use workload::fio::{JobSet, Surroundings, read_overridden};
@@ -75,11 +75,11 @@ impl Jobs {
     }
 
     /// Returns the jobs as a user's own load.
-    pub(crate) fn load(&self, processors: u16) -> Result<Yours, Problems> {
+    pub(crate) fn load(&self, processors: u16) -> Result<UserWorkload, Problems> {
         let set = self.read(processors)?;
         let files = self.files.iter().map(|it| it.display().to_string());
         let words: Vec<String> = files.chain(self.options.iter().cloned()).collect();
-        Ok(Yours {
+        Ok(UserWorkload {
             source: words.join(" "),
             text: words.join("\n"),
             workload: Workload::Jobs(set.jobs),

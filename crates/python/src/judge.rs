@@ -12,18 +12,18 @@ use report::{csv, decide};
 use study::decide::check::Check;
 use study::decide::explain::answer::{self, explain};
 use study::decide::explain::{file, steadiness};
-use study::decide::size::{self, Request};
+use study::decide::size::{self, SizeRequest};
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, OF_A_LOG};
-use study::prove::{self, Verdict};
+use study::prove::{self, FaultVerdict};
 use study::review::Workload;
 use text::bounded;
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
-use crate::decide::{Answer, Around, Asked, collect_results, runtime, whole};
+use crate::decide::{Answer, AnswerConditions, LoadArgument, collect_results, runtime, whole};
 use crate::drive::{Drive, state};
-use crate::work::{away, of_argument, raised, taken};
+use crate::work::{away, collect_problems, of_argument, raised};
 
 /// A text of a file.
 fn text_of(path: &Path) -> Result<(String, String), Problems> {
@@ -42,7 +42,7 @@ pub(crate) fn explained(
     results: PathBuf,
     drive: Option<Drive>,
     logs: Vec<PathBuf>,
-    around: Around,
+    around: AnswerConditions,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
@@ -51,10 +51,10 @@ pub(crate) fn explained(
     } = around.read(&mut problems);
     let state = state(around.state(), drive.as_slice(), &mut problems);
     let read = text_of(&results).and_then(|(origin, text)| file::read(&origin, &text));
-    let mut runs = taken(read, &mut problems).unwrap_or_default();
+    let mut runs = collect_problems(read, &mut problems).unwrap_or_default();
     let logs: Result<Vec<_>, Problems> = logs.iter().map(|path| text_of(path)).collect();
-    if let Some(logs) = taken(logs, &mut problems).filter(|logs| !logs.is_empty()) {
-        let judged = taken(steadiness::of_logs(&logs), &mut problems);
+    if let Some(logs) = collect_problems(logs, &mut problems).filter(|logs| !logs.is_empty()) {
+        let judged = collect_problems(steadiness::of_logs(&logs), &mut problems);
         match (&mut runs[..], judged) {
             ([one], Some(judged)) => one.facts.steadiness = judged,
             ([] | [_], _) => {}
@@ -68,7 +68,7 @@ pub(crate) fn explained(
         }
     }
     problems.or(()).map_err(raised)?;
-    let request = drive.map(|drive| answer::Request {
+    let request = drive.map(|drive| answer::ExplainRequest {
         drive: drive.sheet,
         host,
         state,
@@ -85,7 +85,7 @@ pub(crate) fn explained(
     })?
     .map_err(raised)?;
     let sentences = decide::explain::sentences(&answers);
-    let words = decide::page::Words {
+    let words = decide::page::PageText {
         title: String::from("Bottleneck of the run"),
         answers: sentences.clone(),
         table: decide::explain::table(&answers, None),
@@ -109,13 +109,13 @@ pub(crate) fn checked(
     software: &str,
     drives: Vec<Drive>,
     host: Option<&str>,
-    around: Around,
+    around: AnswerConditions,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
     let Conditions { seed, seeds, .. } = around.read(&mut problems);
     let state = state(around.state(), &drives, &mut problems);
-    let check = taken(Check::named(software), &mut problems);
+    let check = collect_problems(Check::named(software), &mut problems);
     let of_check = check
         .as_ref()
         .map_or(catalogue::TYPICAL_HOST, |it| &it.host);
@@ -140,7 +140,7 @@ pub(crate) fn checked(
     })?;
     let answers = collect_results(results)?;
     let sentences = decide::check::sentences(&check, &answers);
-    let words = decide::page::Words {
+    let words = decide::page::PageText {
         title: check.software.clone(),
         answers: sentences.clone(),
         table: decide::check::table(&check, &answers, None),
@@ -165,29 +165,29 @@ pub(crate) fn sized(
     place: &str,
     drives: Vec<String>,
     pools: Vec<Drive>,
-    load: Asked,
+    load: LoadArgument,
     slo: Option<&str>,
     inbound: Option<&str>,
     runtime: Option<&str>,
-    around: Around,
+    around: AnswerConditions,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
     let mut conditions = around.read(&mut problems);
     let most = self::runtime(runtime, OF_A_LOG, &mut problems);
     let start = around.start(&pools, &mut problems);
-    let load = taken(load.read(&conditions.host, most), &mut problems);
-    let slo = slo.and_then(|text| taken(Slo::read(text), &mut problems));
+    let load = collect_problems(load.read(&conditions.host, most), &mut problems);
+    let slo = slo.and_then(|text| collect_problems(Slo::read(text), &mut problems));
     let inbound = inbound.and_then(|text| {
         let rate = quantity::<Rate>(text);
         let wrong = |what| of_argument(format!("inbound: {what}"), "a rate such as 800MB/s");
-        taken(rate.map_err(wrong), &mut problems)
+        collect_problems(rate.map_err(wrong), &mut problems)
     });
     let Some(load) = load.filter(|_| problems.0.is_empty()) else {
         return Err(raised(problems));
     };
     conditions.state = load.begins(start);
-    let request = Request {
+    let request = SizeRequest {
         load,
         slo: slo.unwrap_or_default(),
         inbound: inbound.map(|rate| rate.0),
@@ -195,10 +195,10 @@ pub(crate) fn sized(
     };
     let results = away(py, |stop| {
         let lab = Lab::new();
-        let tell = |_: f64| stop.go_on();
+        let tell = |_: f64| stop.check();
         let one = |(name, pool): (&String, &Drive)| {
             stop.or_leave();
-            let found = match (place, &request.load.yours().workload) {
+            let found = match (place, &request.load.user_workload().workload) {
                 ("slog", _) => size::log(name, &pool.sheet, &request, &lab, &tell),
                 (_, Workload::Trace(trace)) => {
                     size::read_cache(name, &pool.sheet, (&request, trace), &lab, &tell)
@@ -216,7 +216,7 @@ pub(crate) fn sized(
     })?;
     let answers = collect_results(results)?;
     let sentences = decide::size::sentences(&request, &answers);
-    let words = decide::page::Words {
+    let words = decide::page::PageText {
         title: format!("How large a {place}"),
         answers: sentences.clone(),
         table: decide::size::table(&answers, None),
@@ -280,13 +280,13 @@ impl Proof {
     }
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
+fn verdict(verdict: FaultVerdict) -> &'static str {
     match verdict {
-        Verdict::Kept => "kept",
-        Verdict::Broken => "broken",
-        Verdict::AsDesigned => "as designed",
-        Verdict::NoLossFound => "no loss found",
-        Verdict::NotPromised => "not promised",
+        FaultVerdict::Kept => "kept",
+        FaultVerdict::Broken => "broken",
+        FaultVerdict::AsDesigned => "as designed",
+        FaultVerdict::NoLossFound => "no loss found",
+        FaultVerdict::NotPromised => "not promised",
     }
 }
 
@@ -313,7 +313,7 @@ pub(crate) fn proved(
     let mut problems = Problems::default();
     let pools: Vec<_> = pools
         .iter()
-        .filter_map(|drive| taken(config(drive), &mut problems))
+        .filter_map(|drive| collect_problems(config(drive), &mut problems))
         .collect();
     if points == 0 {
         problems
@@ -321,7 +321,7 @@ pub(crate) fn proved(
             .extend(of_argument("points: nothing would be tried", "1 or more").0);
     }
     problems.or(()).map_err(raised)?;
-    let settings = prove::Settings {
+    let settings = prove::ProveSettings {
         points,
         seed,
         only: fault,

@@ -8,9 +8,9 @@ use study::decide::work::Conditions;
 use study::decide::{fill, mix, odds};
 use text::problem::Problems;
 
-use crate::decide::{Answer, Around, collect_results, whole};
+use crate::decide::{Answer, AnswerConditions, collect_results, whole};
 use crate::drive::{Drive, host, settings_of, sheets};
-use crate::work::{away, of_argument, raised, taken, within};
+use crate::work::{away, check_range, collect_problems, of_argument, raised};
 
 /// Options of `mix` other than the drives and the conditions.
 #[derive(FromPyObject)]
@@ -26,23 +26,28 @@ pub(crate) struct Mixes {
 }
 
 impl Mixes {
-    fn read(&self, drives: &[Drive], around: &Around, problems: &mut Problems) -> mix::Request {
+    fn read(
+        &self,
+        drives: &[Drive],
+        around: &AnswerConditions,
+        problems: &mut Problems,
+    ) -> mix::MixRequest {
         let Conditions {
             host, seed, seeds, ..
         } = around.read(problems);
         let start = around.start(drives, problems);
-        let threads = within("numjobs", self.numjobs, 1..=256, problems);
+        let threads = check_range("numjobs", self.numjobs, 1..=256, problems);
         let pattern = Pattern::new((&self.rw, 50), &self.bs, &self.options, threads, &host);
-        let step = within("step", Some(self.step), 1..=100, problems);
-        let depth = within("iodepth", Some(self.iodepth), 2..=1024, problems);
-        let request = mix::Request {
+        let step = check_range("step", Some(self.step), 1..=100, problems);
+        let depth = check_range("iodepth", Some(self.iodepth), 2..=1024, problems);
+        let request = mix::MixRequest {
             state: start.before(pattern.is_in_order()),
             pattern,
             // If they are beyond their limits there is a problem, and nothing runs.
             depth: depth.unwrap_or(mix::DEPTH),
             percents: mix::percents(step.unwrap_or(mix::STEP)),
             host,
-            ios: within("ios", self.ios, 1_000..=100_000_000, problems),
+            ios: check_range("ios", self.ios, 1_000..=100_000_000, problems),
             seed,
             seeds,
         };
@@ -60,7 +65,7 @@ pub(crate) fn mixed(
     py: Python<'_>,
     drives: Vec<Drive>,
     mixes: Mixes,
-    around: Around,
+    around: AnswerConditions,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
@@ -68,7 +73,7 @@ pub(crate) fn mixed(
     problems.or(()).map_err(raised)?;
     let results = away(py, |stop| {
         let lab = Lab::new();
-        let tell = |_: f64| stop.go_on();
+        let tell = |_: f64| stop.check();
         let results = in_parallel(&drives, &tell, |drive, go_on| {
             let found = mix::measure(&request, &drive.sheet, &lab, go_on);
             (drive.sheet.id.clone(), found)
@@ -79,7 +84,7 @@ pub(crate) fn mixed(
     })?;
     let answers = collect_results(results)?;
     let sentences: Vec<String> = answers.iter().flat_map(decide::mix::answer).collect();
-    let words = decide::page::Words {
+    let words = decide::page::PageText {
         title: format!("Mixes of reads and writes, {} in flight", request.depth),
         answers: sentences.clone(),
         table: decide::mix::table(&answers, None),
@@ -106,24 +111,29 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    fn read(&self, drives: &[Drive], around: &Around, problems: &mut Problems) -> fill::Request {
+    fn read(
+        &self,
+        drives: &[Drive],
+        around: &AnswerConditions,
+        problems: &mut Problems,
+    ) -> fill::FillRequest {
         let Conditions {
             host, seed, seeds, ..
         } = around.read(problems);
-        let depth = within("iodepth", self.iodepth, 1..=1024, problems);
+        let depth = check_range("iodepth", self.iodepth, 1..=1024, problems);
         let writes = fill::writes(self.random, self.bs.as_deref(), depth);
         // If they cannot be read there is a problem, and nothing runs.
-        let (block, depth) = taken(writes, problems).unwrap_or((4096, 1));
+        let (block, depth) = collect_problems(writes, problems).unwrap_or((4096, 1));
         if self.used.is_empty() {
             let nothing = of_argument("used: the list is empty", "percentages, such as [50, 90]");
             problems.0.extend(nothing.0);
         }
         let used = self.used.iter();
-        let used = used.filter_map(|&used| within("used", Some(used), 0..=100, problems));
+        let used = used.filter_map(|&used| check_range("used", Some(used), 0..=100, problems));
         let used: Vec<u32> = used.collect();
         let set = settings_of(drives).find_map(fill::problem_of);
         problems.0.extend(set);
-        let request = fill::Request {
+        let request = fill::FillRequest {
             random: self.random,
             block,
             depth,
@@ -145,7 +155,7 @@ pub(crate) fn filled(
     py: Python<'_>,
     drives: Vec<Drive>,
     writes: Writes,
-    around: Around,
+    around: AnswerConditions,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
@@ -161,7 +171,7 @@ pub(crate) fn filled(
     })?;
     let answers = collect_results(results)?;
     let sentences: Vec<String> = answers.iter().flat_map(decide::fill::answer).collect();
-    let words = decide::page::Words {
+    let words = decide::page::PageText {
         title: String::from("How long writes stay fast"),
         answers: sentences.clone(),
         table: decide::fill::table(&answers, None),
@@ -189,10 +199,10 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    fn read(&self, drives: &[Drive], problems: &mut Problems) -> odds::Request {
+    fn read(&self, drives: &[Drive], problems: &mut Problems) -> odds::OddsRequest {
         let mut read = |name: &str, text: &str, read: Result<f64, String>| {
             let wrong = |help| of_argument(format!("{name}: {text}"), help);
-            taken(read.map_err(wrong), problems).unwrap_or_default()
+            collect_problems(read.map_err(wrong), problems).unwrap_or_default()
         };
         let replace_hours = read(
             "replace_after",
@@ -202,9 +212,9 @@ impl Failures {
         let crashes = read("crashes", &self.crashes, odds::crashes(&self.crashes));
         let failures = self.afr.iter().filter_map(|text| {
             let wrong = |help| of_argument(format!("afr: {text}"), help);
-            taken(odds::share_of_drives(text).map_err(wrong), problems)
+            collect_problems(odds::share_of_drives(text).map_err(wrong), problems)
         });
-        let request = odds::Request {
+        let request = odds::OddsRequest {
             replace_hours,
             crashes,
             failures: failures.collect(),

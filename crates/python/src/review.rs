@@ -3,13 +3,13 @@
 use lab::Lab;
 use pyo3::prelude::*;
 use report::{csv, page};
-use study::review::{self, Request, Suite};
+use study::review::{self, ReviewRequest, Suite};
 use text::problem::Problems;
 
 use crate::drive::{Drive, host};
 use crate::jobs::Jobs;
 use crate::table::{Table, typed};
-use crate::work::{away, of_argument, raised, taken};
+use crate::work::{away, collect_problems, of_argument, raised};
 
 /// Result of a review.
 #[pyclass(frozen, module = "drivelab")]
@@ -38,10 +38,10 @@ pub(crate) fn reviewed(
     }
     let suite = known.unwrap_or_default();
     let host = self::host(host.unwrap_or(suite.host()), &mut problems);
-    let yours = jobs.and_then(|jobs| taken(jobs.load(host.config.cores), &mut problems));
+    let yours = jobs.and_then(|jobs| collect_problems(jobs.load(host.config.cores), &mut problems));
     problems.or(()).map_err(raised)?;
     let settings = drives.first().map(|drive| drive.settings().clone());
-    let request = Request {
+    let request = ReviewRequest {
         settings: settings.unwrap_or_default(),
         drives: drives.into_iter().map(|drive| drive.sheet).collect(),
         host,

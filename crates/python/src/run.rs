@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::faults::Befalls;
+use lab::faults::RunFault;
 use lab::scripted::{befalling, scripted};
 use lab::{Lab, Machine, Outcome, SPEEDS, Scenario, TraceReplay, Work};
 use model::Span;
@@ -15,13 +15,13 @@ use report::fio::{Formats, Report, print_drives};
 use text::problem::{Problem, Problems};
 use text::quantity::quantity;
 use workload::fio::JobSet;
-use workload::replay::{Beyond, Pace};
+use workload::replay::{OutOfRangePolicy, Pace};
 use workload::trace::{self, Options, Trace};
 
 use crate::drive::{Drive, host, start};
 use crate::jobs::Jobs;
 use crate::table::{Table, typed};
-use crate::work::{away, of_argument, raised, taken};
+use crate::work::{away, collect_problems, of_argument, raised};
 
 /// Interval of a run over time.
 const EVERY: Span = Span::from_ms(500);
@@ -63,11 +63,11 @@ pub(crate) fn run(
             .extend(of_argument(format!("every: {what}"), help).0);
         EVERY
     });
-    let set = taken(jobs.read(host.config.cores), &mut problems).unwrap_or_default();
+    let set = collect_problems(jobs.read(host.config.cores), &mut problems).unwrap_or_default();
     let faults = faults(fault, &drives, &mut problems);
     problems.or(()).map_err(raised)?;
     let state = start.before_jobs(&set.jobs);
-    let scenario = |(drive, faults): (&Drive, Vec<Befalls>)| Scenario {
+    let scenario = |(drive, faults): (&Drive, Vec<RunFault>)| Scenario {
         series_every: every,
         faults,
         ..Scenario::jobs(
@@ -78,7 +78,7 @@ pub(crate) fn run(
         )
     };
     let scenarios: Vec<Scenario> = drives.iter().zip(faults).map(scenario).collect();
-    let results = away(py, |stop| Lab::new().run_all(&scenarios, &|_| stop.go_on()))?;
+    let results = away(py, |stop| Lab::new().run_all(&scenarios, &|_| stop.check()))?;
     Ok(Run {
         outcomes: all(&drives, results)?,
         drives: drives.into_iter().map(|drive| drive.sheet).collect(),
@@ -91,7 +91,7 @@ pub(crate) fn run(
 }
 
 /// Returns each drive's faults by the script in this file; empty without a script.
-fn faults(path: Option<PathBuf>, drives: &[Drive], problems: &mut Problems) -> Vec<Vec<Befalls>> {
+fn faults(path: Option<PathBuf>, drives: &[Drive], problems: &mut Problems) -> Vec<Vec<RunFault>> {
     let Some(path) = path else {
         return vec![Vec::new(); drives.len()];
     };
@@ -102,7 +102,7 @@ fn faults(path: Option<PathBuf>, drives: &[Drive], problems: &mut Problems) -> V
     let read = text
         .and_then(|text| scripted(&origin, &text))
         .and_then(|planned| befalling(&origin, &planned, &sheets));
-    taken(read, problems).unwrap_or_default()
+    collect_problems(read, problems).unwrap_or_default()
 }
 
 /// Returns the outcomes of all drives, or the problems of all drives.
@@ -191,7 +191,7 @@ impl Run {
 /// Result of a trace.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Replay {
-    rows: Vec<report::replay::Row>,
+    rows: Vec<report::replay::ReplayRow>,
     trace: Arc<Trace>,
     host: String,
     state: Precondition,
@@ -243,11 +243,15 @@ pub(crate) fn replay(
     let trace = Arc::new(trace);
     let pace = pace(&trace, speed, depth).map_err(raised)?;
     let state = start.before(false);
-    let scenario = |(drive, faults): (&Drive, Vec<Befalls>)| {
+    let scenario = |(drive, faults): (&Drive, Vec<RunFault>)| {
         let replay = TraceReplay {
             threads,
             pace,
-            beyond: if wrap { Beyond::Wrap } else { Beyond::Refuse },
+            beyond: if wrap {
+                OutOfRangePolicy::Wrap
+            } else {
+                OutOfRangePolicy::Refuse
+            },
             ..TraceReplay::new(Arc::clone(&trace))
         };
         let machine = Machine::new(&drive.sheet, &host);
@@ -257,12 +261,12 @@ pub(crate) fn replay(
         }
     };
     let scenarios: Vec<Scenario> = drives.iter().zip(faults).map(scenario).collect();
-    let results = away(py, |stop| Lab::new().run_all(&scenarios, &|_| stop.go_on()))?;
+    let results = away(py, |stop| Lab::new().run_all(&scenarios, &|_| stop.check()))?;
     let outcomes = all(&drives, results)?;
     let stopped = outcomes.iter().any(|outcome| outcome.stopped);
     let with = scenarios.iter().zip(outcomes);
     let rows = with.filter_map(|(scenario, outcome)| {
-        report::replay::Row::new(scenario.machine.name(), outcome)
+        report::replay::ReplayRow::new(scenario.machine.name(), outcome)
     });
     Ok(Replay {
         rows: rows.collect(),
@@ -292,7 +296,7 @@ fn pace(trace: &Trace, speed: Option<f64>, depth: Option<u32>) -> Result<Pace, P
             let help = format!("from {:e} to {:e}", SPEEDS.start(), SPEEDS.end());
             Err(of_argument("speed: too low or too high", help))
         }
-        (None, None) => Ok(Pace::of(trace)),
+        (None, None) => Ok(Pace::for_trace(trace)),
     }
 }
 

@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use lab::Lab;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use study::sweep::{self, Parts, Trouble, Watch};
+use study::sweep::{self, Parts, SweepError, Watch};
 
 use crate::work::{Error, away, not_forked, raised};
 
@@ -18,10 +18,10 @@ fn laboratory() -> &'static Lab {
     LAB.get_or_init(Lab::new)
 }
 
-fn troubled(trouble: Trouble) -> PyErr {
+fn troubled(trouble: SweepError) -> PyErr {
     match trouble {
-        Trouble::Input(problems) => raised(problems),
-        Trouble::Failed(what) => Error::new_err(what),
+        SweepError::Input(problems) => raised(problems),
+        SweepError::Failed(what) => Error::new_err(what),
     }
 }
 
@@ -83,7 +83,7 @@ impl Sweep {
         let done = AtomicUsize::new(0);
         let ran = away(py, |stop| {
             let watch = Watch {
-                go_on: &|| stop.go_on(),
+                go_on: &|| stop.check(),
                 done: &|| {
                     done.fetch_add(1, Ordering::Relaxed);
                 },
@@ -102,7 +102,7 @@ impl Sweep {
     /// Runs a part and returns its file.
     fn part(&self, py: Python<'_>, part: usize) -> PyResult<Vec<u8>> {
         let file = away(py, |stop| {
-            self.sweep.part_file(part, laboratory(), &|_| stop.go_on())
+            self.sweep.part_file(part, laboratory(), &|_| stop.check())
         })?;
         let interrupted = || PyKeyboardInterrupt::new_err("a part was interrupted");
         file.map_err(troubled)?.ok_or_else(interrupted)

@@ -9,14 +9,14 @@ use arrow_schema::{Field, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3_arrow::PyTable;
-use report::csv::{self, Column};
+use report::csv::{self, CsvColumn};
 
 use crate::work::Defect;
 
 /// A table with typed columns.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Table {
-    columns: Vec<(String, Column)>,
+    columns: Vec<(String, CsvColumn)>,
     batch: RecordBatch,
 }
 
@@ -35,11 +35,11 @@ impl Table {
             let row = PyDict::new(py);
             for (name, column) in &self.columns {
                 match column {
-                    Column::Text(cells) => row.set_item(name, cells[index].as_deref())?,
-                    Column::Whole(cells) => row.set_item(name, cells[index])?,
-                    Column::Number(cells) => row.set_item(name, cells[index])?,
-                    Column::Truth(cells) => row.set_item(name, cells[index])?,
-                    Column::Empty(_) => row.set_item(name, py.None())?,
+                    CsvColumn::Text(cells) => row.set_item(name, cells[index].as_deref())?,
+                    CsvColumn::Whole(cells) => row.set_item(name, cells[index])?,
+                    CsvColumn::Number(cells) => row.set_item(name, cells[index])?,
+                    CsvColumn::Truth(cells) => row.set_item(name, cells[index])?,
+                    CsvColumn::Empty(_) => row.set_item(name, py.None())?,
                 }
             }
             rows.append(row)?;
@@ -63,15 +63,15 @@ pub(crate) fn typed(table: &csv::Table) -> PyResult<Table> {
     let columns = table
         .columns()
         .map(|(name, column)| (name.to_owned(), column));
-    let columns: Vec<(String, Column)> = columns.collect();
+    let columns: Vec<(String, CsvColumn)> = columns.collect();
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     for (name, column) in &columns {
         let array: ArrayRef = match column {
-            Column::Text(cells) => Arc::new(StringArray::from(cells.clone())),
-            Column::Whole(cells) => Arc::new(UInt64Array::from(cells.clone())),
-            Column::Number(cells) => Arc::new(Float64Array::from(cells.clone())),
-            Column::Truth(cells) => Arc::new(BooleanArray::from(cells.clone())),
-            Column::Empty(count) => Arc::new(NullArray::new(*count)),
+            CsvColumn::Text(cells) => Arc::new(StringArray::from(cells.clone())),
+            CsvColumn::Whole(cells) => Arc::new(UInt64Array::from(cells.clone())),
+            CsvColumn::Number(cells) => Arc::new(Float64Array::from(cells.clone())),
+            CsvColumn::Truth(cells) => Arc::new(BooleanArray::from(cells.clone())),
+            CsvColumn::Empty(count) => Arc::new(NullArray::new(*count)),
         };
         fields.push(Field::new(name, array.data_type().clone(), true));
         arrays.push(array);

@@ -41,11 +41,11 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Stop(AtomicBool);
 
 /// Unwinds from work that cannot return a partial result.
-struct Interrupted;
+struct InterruptPanic;
 
 impl Stop {
     /// Stops the work after the user has asked to.
-    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+    pub(crate) fn check(&self) -> ControlFlow<()> {
         match self.0.load(Ordering::Relaxed) {
             false => ControlFlow::Continue(()),
             true => ControlFlow::Break(()),
@@ -55,8 +55,8 @@ impl Stop {
     /// Leaves the work by unwinding after the user has asked to stop: for work that only reports progress and cannot
     /// be stopped otherwise.
     pub(crate) fn or_leave(&self) {
-        if self.go_on().is_break() {
-            resume_unwind(Box::new(Interrupted));
+        if self.check().is_break() {
+            resume_unwind(Box::new(InterruptPanic));
         }
     }
 }
@@ -110,9 +110,9 @@ pub(crate) fn away<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send
         }
         match worker.join().and_then(|result| result) {
             Ok(result) => Ok(result),
-            Err(panic) => Err(match interrupt.filter(|_| panic.is::<Interrupted>()) {
+            Err(panic) => Err(match interrupt.filter(|_| panic.is::<InterruptPanic>()) {
                 Some(signal) => signal,
-                None => Defect::new_err(said(&*panic)),
+                None => Defect::new_err(panic_message(&*panic)),
             }),
         }
     })
@@ -125,7 +125,7 @@ pub(crate) fn broken_off(py: Python<'_>, words: String) -> PyResult<()> {
     away(py, |_| std::panic::panic_any(words))
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
     format!(
@@ -194,12 +194,12 @@ pub(crate) fn of_argument(what: impl Into<String>, help: impl Into<String>) -> P
 }
 
 /// Returns the value that was read; its problems are added to the others.
-pub(crate) fn taken<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
+pub(crate) fn collect_problems<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
     read.map_err(|more| problems.0.extend(more.0)).ok()
 }
 
 /// Returns a whole number within its limits, or reports a problem.
-pub(crate) fn within<T: TryFrom<i64>>(
+pub(crate) fn check_range<T: TryFrom<i64>>(
     name: &str,
     number: Option<i64>,
     limits: RangeInclusive<i64>,

@@ -4,7 +4,7 @@ use comfy_table::Table;
 
 use super::reproduce::figure;
 use catalogue::DataSheet;
-use study::fit::{Fitted, FromSheet, Refit, Sensitivity, Tried, median_error};
+use study::fit::{BaseFit, FitResult, FromSheet, Refit, Sensitivity, median_error};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 fn headed(header: &[&str]) -> Table {
@@ -14,9 +14,9 @@ fn headed(header: &[&str]) -> Table {
 }
 
 /// Returns the bases that were tried, the chosen one first, and the reason.
-pub fn bases(tried: &[Tried], width: Width) -> String {
+pub fn bases(tried: &[BaseFit], width: Width) -> String {
     let mut table = headed(&["base", "medium, family", "host", "error", "held out"]);
-    let percent = |one: &Tried, held_out| match median_error(&one.fitted.residuals, held_out) {
+    let percent = |one: &BaseFit, held_out| match median_error(&one.fitted.residuals, held_out) {
         Some(error) => format!("{:.1} %", error * 100.0),
         None => String::from("-"),
     };
@@ -39,7 +39,7 @@ pub fn bases(tried: &[Tried], width: Width) -> String {
 }
 
 /// Returns a user's drive or host: parameters, every measured figure, and the error on held-out figures.
-pub fn drive(fitted: &Fitted, width: Width) -> String {
+pub fn drive(fitted: &FitResult, width: Width) -> String {
     let mut parameters = headed(&["parameter", "base", "fitted", "95 % interval"]);
     for one in &fitted.parameters {
         parameters.add_row([
@@ -56,9 +56,9 @@ pub fn drive(fitted: &Fitted, width: Width) -> String {
             one.run.clone(),
             one.figure.clone(),
             figure(one.measured),
-            known(one.before, figure),
-            known(one.after, figure),
-            known(one.error(), |error| format!("{:+.1} %", error * 100.0)),
+            figure_or_dash(one.before, figure),
+            figure_or_dash(one.after, figure),
+            figure_or_dash(one.error(), |error| format!("{:+.1} %", error * 100.0)),
             if one.held_out { "held out" } else { "" }.to_owned(),
         ]);
     }
@@ -132,7 +132,7 @@ pub fn sheet(sheet: &DataSheet, made: &FromSheet, width: Width) -> String {
 }
 
 /// Returns a figure, or a dash if the model has none because of too few samples of a tail.
-fn known(value: f64, shown: impl Fn(f64) -> String) -> String {
+fn figure_or_dash(value: f64, shown: impl Fn(f64) -> String) -> String {
     if value.is_finite() {
         shown(value)
     } else {
@@ -208,7 +208,8 @@ fn ids(refit: &Refit) -> String {
 
 /// Returns the rows of one fit.
 pub fn rows(refit: &Refit, width: Width) -> String {
-    let figure_of = |one: &study::fit::Moved| format!("{} {}", one.spot.file, one.spot.key);
+    let figure_of =
+        |one: &study::fit::RefittedFigure| format!("{} {}", one.spot.file, one.spot.key);
     let heads: Vec<String> = refit.figures.iter().map(figure_of).collect();
     let mut rows = headed(&["row", "what", "published", "catalogue", "fitted"]);
     for row in &refit.rows {
@@ -216,8 +217,8 @@ pub fn rows(refit: &Refit, width: Width) -> String {
             row.id.clone(),
             row.what.clone(),
             row.wanted.clone(),
-            known(row.before, figure),
-            known(row.after, figure),
+            figure_or_dash(row.before, figure),
+            figure_or_dash(row.after, figure),
         ]);
     }
     right(&mut rows, 3..5);
@@ -246,9 +247,9 @@ pub fn sensitivity(rows: &[Sensitivity], width: Width) -> String {
             row.what.clone(),
             low.clone(),
             high.clone(),
-            known(less, figure),
-            known(more, figure),
-            known(row.slope, |slope| format!("{slope:.3}")),
+            figure_or_dash(less, figure),
+            figure_or_dash(more, figure),
+            figure_or_dash(row.slope, |slope| format!("{slope:.3}")),
             if row.sets { "sets it" } else { "" }.to_owned(),
         ]);
     }

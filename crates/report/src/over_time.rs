@@ -7,14 +7,14 @@ use statistics::series::{merged, moments};
 use study::review::results::rounded;
 
 /// A column: its name with its unit, and a value for each interval; `None` where nothing completed.
-pub(crate) type Column = (String, Vec<Option<f64>>);
+pub(crate) type TimeColumn = (String, Vec<Option<f64>>);
 
 /// Reads or writes of a thread.
-type Way = fn(&ThreadOutcome) -> &Measured;
+type DirectionSelector = fn(&ThreadOutcome) -> &Measured;
 
 /// Returns the columns of a run; the first is the time of each interval's end in seconds. Empty for a run without
 /// series.
-pub(crate) fn columns(outcome: &Outcome) -> Vec<Column> {
+pub(crate) fn columns(outcome: &Outcome) -> Vec<TimeColumn> {
     let every = outcome.over_time.every;
     let whole = outcome.over_time.gauges.first();
     let Some(count) = whole.map(|(_, values)| values.len()) else {
@@ -23,7 +23,7 @@ pub(crate) fn columns(outcome: &Outcome) -> Vec<Column> {
     let end = outcome.end.ns() as f64 * 1e-9;
     let ends = (1..=count).map(|index| Some(rounded((every.seconds() * index as f64).min(end))));
     let mut all = vec![("seconds".to_owned(), ends.collect())];
-    let ways: [(&str, Way); 2] = [("read", |it| &it.read), ("write", |it| &it.write)];
+    let ways: [(&str, DirectionSelector); 2] = [("read", |it| &it.read), ("write", |it| &it.write)];
     for (way, of) in ways {
         let threads = outcome.threads.iter().map(of);
         let mut sums = merged(threads.map(|it| &it.series[..]));

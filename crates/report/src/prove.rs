@@ -2,26 +2,26 @@
 
 use std::io::{self, Write};
 
-use study::prove::{Counterexample, Covered, Report, Row, Verdict};
+use study::prove::{Counterexample, FaultCoverage, FaultResult, FaultVerdict, Report};
 use text::digits;
 use text::terminal::{self, Width, paragraph};
 
 /// Columns of a table that is stored and read together with other text.
 const KEPT: u16 = 80;
 
-fn verdict(row: &Row) -> &'static str {
+fn verdict(row: &FaultResult) -> &'static str {
     match row.verdict {
-        Verdict::Kept => "kept",
-        Verdict::Broken => "BROKEN",
-        Verdict::AsDesigned => "as promised",
-        Verdict::NoLossFound => "TOO MODEST",
-        Verdict::NotPromised => "not promised",
+        FaultVerdict::Kept => "kept",
+        FaultVerdict::Broken => "BROKEN",
+        FaultVerdict::AsDesigned => "as promised",
+        FaultVerdict::NoLossFound => "TOO MODEST",
+        FaultVerdict::NotPromised => "not promised",
     }
 }
 
-fn lost(row: &Row) -> String {
+fn lost(row: &FaultResult) -> String {
     match row.covered {
-        Covered::Yes if row.tally.wrong() == 0 => "0".into(),
+        FaultCoverage::Yes if row.tally.failures() == 0 => "0".into(),
         _ if row.tally.worst.0 > 0 => format!("{}/{}", row.tally.worst.0, row.tally.worst.1),
         _ => "0".into(),
     }
@@ -51,7 +51,7 @@ pub fn table(pools: &[(String, Report)], width: Width, out: &mut dyn Write) -> i
 
 const HEADER: [&str; 6] = ["fault", "points", "lost", "others'", "unstable", "verdict"];
 
-fn cells(row: &Row) -> [String; 6] {
+fn cells(row: &FaultResult) -> [String; 6] {
     let tally = &row.tally;
     [
         row.fault.clone(),
@@ -82,27 +82,30 @@ pub fn broken(pool: &str, it: &Counterexample, out: &mut dyn Write) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::prove::Tally;
+    use study::prove::SearchTally;
 
     #[test]
     fn no_line_is_wider_than_80_columns_or_the_terminal() {
-        let row = |fault: &str, verdict| Row {
+        let row = |fault: &str, verdict| FaultResult {
             fault: fault.into(),
-            covered: Covered::LostByPromise,
-            tally: Tally {
+            covered: FaultCoverage::LostByPromise,
+            tally: SearchTally {
                 points: 28_756,
                 worst: (1128, 1296),
                 others: 4711,
                 unstable: 1310,
-                ..Tally::default()
+                ..SearchTally::default()
             },
             verdict,
         };
         let rows = vec![
-            row("power cut, and again in recovery", Verdict::NotPromised),
+            row(
+                "power cut, and again in recovery",
+                FaultVerdict::NotPromised,
+            ),
             row(
                 "d7-p5510-3840.0 cannot read some, d7-p5510-3840.1 is away for a time",
-                Verdict::NoLossFound,
+                FaultVerdict::NoLossFound,
             ),
         ];
         let name = "stripe(2*mirror(2*950pro-256), mirror(2*p4800x-375); chunk=64k)";

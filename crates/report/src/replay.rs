@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use model::{Gauge, Part, Span};
 use serde_json::{Map, Value, json};
 
-use lab::{Measured, Outcome, Replayed};
+use lab::{Measured, Outcome, ReplayResult};
 use statistics::{BAND_EDGES, Band, Histogram};
 use text::digits;
 use text::terminal::{Width, folded, plain};
@@ -23,19 +23,19 @@ const FEWEST: u64 = 10;
 
 /// A drive with the results of the trace.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ReplayRow {
     /// Short name.
     pub drive: String,
     /// Outcome of the run.
     pub outcome: Outcome,
     /// Results that only a trace has.
-    pub replayed: Replayed,
+    pub replayed: ReplayResult,
 }
 
-impl Row {
+impl ReplayRow {
     /// Returns a drive's row; `None` if its work was not a trace.
-    pub fn new(drive: &str, outcome: Outcome) -> Option<Row> {
-        Some(Row {
+    pub fn new(drive: &str, outcome: Outcome) -> Option<ReplayRow> {
+        Some(ReplayRow {
             drive: drive.to_owned(),
             replayed: outcome.replayed()?.clone(),
             outcome,
@@ -110,7 +110,7 @@ pub fn trace_lines(trace: &Trace) -> String {
 }
 
 /// Returns throughput and latency by drive and kind of request, next to the recorded figures.
-pub fn table(rows: &[Row], width: Width) -> String {
+pub fn table(rows: &[ReplayRow], width: Width) -> String {
     let mut table = plain();
     let mut header = vec!["drive", "what", "requests", "IOPS", "MB/s", "mean us"];
     header.extend(PERCENTILES.map(|(_, name)| name));
@@ -144,7 +144,7 @@ pub fn table(rows: &[Row], width: Width) -> String {
 }
 
 /// Returns the utilisation of each drive, and its costs.
-pub fn drives_table(rows: &[Row], width: Width) -> String {
+pub fn drives_table(rows: &[ReplayRow], width: Width) -> String {
     let mut table = plain();
     table.set_header([
         "drive",
@@ -189,7 +189,7 @@ fn bands(measured: &Measured) -> Vec<Band> {
     let beyond = |edge: f64| measured.latency.samples_beyond(edge) > FEWEST as f64 - 0.5;
     let mut edges = BAND_EDGES.to_vec();
     edges.retain(|&edge| edge <= 0.0 || edge >= 100.0 || beyond(edge));
-    measured.bands.between(&edges)
+    measured.bands.percentile_bands(&edges)
 }
 
 /// Returns the latency breakdown by band of percentiles, for one kind of request of one drive; `None` if no band has
@@ -234,7 +234,7 @@ fn anatomy_table(measured: &Measured, width: Width) -> Option<String> {
 }
 
 /// Returns the latency breakdown by drive and direction.
-pub fn anatomy(rows: &[Row], width: Width) -> String {
+pub fn anatomy(rows: &[ReplayRow], width: Width) -> String {
     let mut text = String::new();
     for row in rows {
         for (kind, measured, _) in row.kinds() {
@@ -251,7 +251,7 @@ pub fn anatomy(rows: &[Row], width: Width) -> String {
 }
 
 /// Returns notes on the replays for the reader, one per line.
-pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
+pub fn notes(rows: &[ReplayRow], trace: &Trace) -> Vec<String> {
     let all = grouped(trace.records.len() as u64);
     let mut notes = Vec::new();
     if trace.other_volumes > 0 {
@@ -289,7 +289,7 @@ pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
 }
 
 /// Returns the results between faults, if any occurred.
-pub fn between_faults(rows: &[Row], width: Width) -> String {
+pub fn between_faults(rows: &[ReplayRow], width: Width) -> String {
     let drives = rows.iter();
     phases::of_drives(
         drives.map(|row| (&*row.drive, &row.outcome.phases[..])),
@@ -298,7 +298,7 @@ pub fn between_faults(rows: &[Row], width: Width) -> String {
 }
 
 /// Returns everything as JSON; described in `docs/traces.md`.
-pub fn json(rows: &[Row], trace: &Trace, pace: Pace, seed: u64) -> Value {
+pub fn json(rows: &[ReplayRow], trace: &Trace, pace: Pace, seed: u64) -> Value {
     let summary = trace.summary();
     let totals = |totals: &Totals| {
         json!({
@@ -331,7 +331,7 @@ pub fn json(rows: &[Row], trace: &Trace, pace: Pace, seed: u64) -> Value {
     })
 }
 
-fn drive_json(row: &Row) -> Value {
+fn drive_json(row: &ReplayRow) -> Value {
     let outcome = &row.outcome;
     let mut drive = Map::new();
     drive.insert("drive".into(), json!(row.drive));

@@ -1,6 +1,6 @@
 //! ACT compared with results computed by hand: arrivals and queues on a RAM disk, rates, scores, logs.
 
-use lab::act::{ActTest, Reason, Tested, at_load, at_share, score, tested};
+use lab::act::{ActResult, ActTest, Reason, at_load, at_share, score, tested};
 use lab::{Lab, Machine, Scenario, Work};
 use model::Span;
 use model::host::{HostConfig, ProgramCosts};
@@ -26,7 +26,7 @@ fn plan(config: Config, per_command: Span, picoseconds_per_byte: u64) -> Scenari
         slice: Span::from_ms(3_600_000),
         latency_only: false,
     };
-    let machine = Machine::of("ram", drive, host).with_costs(ProgramCosts::default());
+    let machine = Machine::from_configs("ram", drive, host).with_costs(ProgramCosts::default());
     Scenario::new(machine, Precondition::Fresh, Work::Act(test), 7)
 }
 
@@ -64,7 +64,7 @@ fn reads(rate: u32, generation: Generation, seconds: u64) -> Config {
     }
 }
 
-fn run(plan: &Scenario) -> Tested {
+fn run(plan: &Scenario) -> ActResult {
     tested(&Lab::new(), plan).expect("the plan fits the drive")
 }
 
@@ -153,7 +153,7 @@ fn large_blocks_come_at_their_rate_and_a_drive_too_slow_for_them_fails() {
     assert!(fast.passes());
     // 4 ns per byte: 131 MB of the possible 250 MB are reads.
     let mut slow = plan(config, Span::ZERO, 4_000);
-    let behind = |tested: &Tested| {
+    let behind = |tested: &ActResult| {
         let reasons = tested.fails().into_iter();
         reasons
             .filter(|reason| {
@@ -401,7 +401,7 @@ fn records_of_several_sizes_and_committed_writes() {
 }
 
 /// Returns small runs with short logs.
-fn logged(generation: Generation) -> (Scenario, Tested) {
+fn logged(generation: Generation) -> (Scenario, ActResult) {
     let config = Config {
         duration: Span::from_ms(3_000),
         ..Config::load(1.0, generation, Span::ZERO)
@@ -428,12 +428,12 @@ fn the_table_on_the_terminal() {
     let (plan, tested) = logged(Generation::VERSION_3);
     let scored = score(&Lab::new(), &plan, &|_, _| {}).expect("the plan fits");
     let rows = [
-        report::Row {
+        report::ActRow {
             scenario: plan.clone(),
             tested,
             score: None,
         },
-        report::Row {
+        report::ActRow {
             scenario: plan,
             tested: scored.tested.clone(),
             score: Some(scored),

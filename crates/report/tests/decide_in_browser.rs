@@ -8,7 +8,7 @@ mod chromium;
 use lab::{Lab, to_the_end};
 use model::Span;
 use model::media::Precondition;
-use report::decide::{self, page::Words};
+use report::decide::{self, page::PageText};
 use serde_json::json;
 use study::decide::choose::{self, Candidate, Measure};
 use study::decide::explain::{answer, file};
@@ -24,8 +24,8 @@ fn look(name: &str, html: &str) {
     }
 }
 
-fn words(title: &str, answers: Vec<String>, table: String, method: String) -> Words {
-    Words {
+fn words(title: &str, answers: Vec<String>, table: String, method: String) -> PageText {
+    PageText {
         title: title.into(),
         answers,
         table,
@@ -37,7 +37,7 @@ fn words(title: &str, answers: Vec<String>, table: String, method: String) -> Wo
 fn a_choice_of_many_drives_is_whole_on_a_phone() {
     let text = named::text("oltp").expect("it has a name").to_owned();
     let load = Load::of_text("oltp", text).expect("a job");
-    let request = choose::Request {
+    let request = choose::ChooseRequest {
         load: load.at_most(Span::from_ms(5)),
         slo: Slo::read("read.p99<1ms,iops>20k").expect("limits"),
         years: 5.0,
@@ -102,14 +102,14 @@ const HELD: &str = r#"{"fio version": "fio-3.36", "jobs": [{"jobname": "db", "gr
 #[test]
 fn a_run_taken_apart_is_whole_on_a_phone() {
     let runs = file::read("r.json", HELD).expect("fio's");
-    let request = answer::Request {
+    let request = answer::ExplainRequest {
         drive: catalogue::drive("p4800x-750").expect("built in"),
         host: catalogue::host(catalogue::TYPICAL_HOST).expect("built in"),
         state: Precondition::Steady,
         seed: 1,
         seeds: 1,
     };
-    let answers: Result<Vec<answer::Answer>, _> = runs
+    let answers: Result<Vec<answer::ExplainAnswer>, _> = runs
         .iter()
         .map(|run| answer::explain(run, Some(&request), &Lab::new(), &|_| ()))
         .collect();

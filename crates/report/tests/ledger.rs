@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use report::reproduce as report;
-use study::ledger::{self, Published};
+use study::ledger::{self, PublishedValue};
 
 /// Reports that a test is skipped, in a way that the test harness does not capture as it does `eprintln!`.
 macro_rules! skip {
@@ -180,7 +180,7 @@ fn published_values_are_those_of_the_sources() {
             continue;
         };
         if let Ok(number) = value.parse::<f64>()
-            && row.published != Published::Number(number)
+            && row.published != PublishedValue::Number(number)
         {
             wrong.push(format!(
                 "{}: {:?}, published is {value}",
@@ -222,7 +222,7 @@ fn ratings_are_those_of_the_measured_figures_they_name() {
             named += 1;
             match figures.get(word) {
                 Some((value, unit))
-                    if row.published == Published::Number(*value) && row.unit == *unit => {}
+                    if row.published == PublishedValue::Number(*value) && row.unit == *unit => {}
                 other => wrong.push(format!("{} names {word}: {other:?}", row.id)),
             }
         }
@@ -347,8 +347,9 @@ fn a_run_is_a_table_with_a_summary() {
     }
     // Three seeds of four depths and of the writes.
     assert_eq!(all.runs, 15);
-    let verdicts: Vec<ledger::Verdict> = all.results.iter().map(|result| result.verdict).collect();
-    use ledger::Verdict::{Holds, Misses, NoFigure};
+    let verdicts: Vec<ledger::RowVerdict> =
+        all.results.iter().map(|result| result.verdict).collect();
+    use ledger::RowVerdict::{Holds, Misses, NoFigure};
     assert_eq!(verdicts, [Holds, Holds, Misses, NoFigure, Holds]);
 }
 

@@ -6,13 +6,15 @@ mod chromium;
 mod sample;
 
 use study::review::Review;
-use study::review::results::{ChapterResults, Figures, Measurement, Point, Published, Settings};
+use study::review::results::{
+    ChapterResults, DirectionResult, Measurement, Point, PointSettings, PublishedFigure,
+};
 
 /// Returns the review of formula drives, with two published figures: one under the same conditions, one outside the
 /// axis.
 fn published() -> Review {
     let mut review = sample::paper_review().clone();
-    let figure = |drive, row: &str, depth, value, differs: &[&str]| Published {
+    let figure = |drive, row: &str, depth, value, differs: &[&str]| PublishedFigure {
         drive,
         row: row.into(),
         source: "P0: a sheet of paper".into(),
@@ -20,10 +22,10 @@ fn published() -> Review {
         conditions: format!("4 KiB random reads, QD{depth}"),
         stands: "predicted",
         chapter: "queue-depth",
-        settings: Settings {
+        settings: PointSettings {
             direction: Some("read"),
             queue_depth: Some(depth),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         of: "read",
         metric: "iops",
@@ -45,8 +47,8 @@ fn published() -> Review {
 }
 
 /// Mean latencies: a range, a bound over all depths, a knee, and one drive as a multiple of the other.
-fn of_sweeps(figure: &Published) -> Vec<Published> {
-    let mean = |row: &str, form, ends: [Option<f64>; 2]| Published {
+fn of_sweeps(figure: &PublishedFigure) -> Vec<PublishedFigure> {
+    let mean = |row: &str, form, ends: [Option<f64>; 2]| PublishedFigure {
         row: row.into(),
         metric: "mean",
         form,
@@ -55,8 +57,8 @@ fn of_sweeps(figure: &Published) -> Vec<Published> {
         most: ends[1],
         ..figure.clone()
     };
-    let of_all = |one: Published| Published {
-        settings: Settings {
+    let of_all = |one: PublishedFigure| PublishedFigure {
+        settings: PointSettings {
             queue_depth: None,
             ..one.settings.clone()
         },
@@ -66,7 +68,7 @@ fn of_sweeps(figure: &Published) -> Vec<Published> {
         mean("P0-003", "figure", [Some(20.0), Some(45.0)]),
         of_all(mean("P0-004", "greatest", [None, Some(60.0)])),
         of_all(mean("P0-005", "knee", [Some(8.0), Some(8.0)])),
-        Published {
+        PublishedFigure {
             here: Some(1.5),
             ..mean("P0-006", "ratio", [Some(2.0), Some(2.0)])
         },
@@ -79,7 +81,7 @@ fn the_page_works_in_a_browser() {
 }
 
 /// Returns figures with this factor of I/Os, with blocks of this size.
-fn scaled(figures: &Option<Figures>, by: f64, block: u64) -> Option<Figures> {
+fn scaled(figures: &Option<DirectionResult>, by: f64, block: u64) -> Option<DirectionResult> {
     let mut figures = figures.clone()?;
     figures.ios = (figures.ios as f64 * by) as u64;
     figures.iops *= by;
@@ -139,12 +141,12 @@ fn with_mixes() -> Review {
             };
             points.push(Point {
                 name: format!("snia-iops/snia/r{percent}-{block}"),
-                settings: Settings {
+                settings: PointSettings {
                     pattern: Some("random"),
                     block_bytes: Some(block),
                     read_percent: Some(percent),
                     profile: Some(profile),
-                    ..Settings::default()
+                    ..PointSettings::default()
                 },
                 state: "fresh",
                 seed: 1,

@@ -7,15 +7,15 @@ use lab::{Lab, Work};
 use model::media::Medium;
 use rayon::ThreadPoolBuilder;
 use report::page;
-use study::review::results::Figures;
-use study::review::{Request, Review, Suite, Workload, Yours, check, review};
+use study::review::results::DirectionResult;
+use study::review::{Review, ReviewRequest, Suite, UserWorkload, Workload, check, review};
 use workload::job::{Extent, Job};
 
 /// Number of I/Os of a point.
 const IOS: u64 = 200;
 
 /// Returns a request with an XPoint and a NAND drive; the latter is shrunk so that it is preconditioned at once.
-fn request() -> Request {
+fn request() -> ReviewRequest {
     let drives = ["p4800x-375", "p3700-1600"].map(|name| {
         let mut sheet = catalogue::drive(name).unwrap();
         sheet.config = sheet.config.shrunk(8 << 30);
@@ -30,7 +30,7 @@ fn request() -> Request {
         group_reporting: name > "b",
         ..Job::default()
     };
-    Request {
+    ReviewRequest {
         drives: drives.to_vec(),
         settings: Default::default(),
         host: catalogue::host("xeon-2017").unwrap(),
@@ -38,7 +38,7 @@ fn request() -> Request {
         effort: Suite::Quick.effort().with_ios(IOS),
         seed: 7,
         only_yours: false,
-        yours: vec![Yours {
+        yours: vec![UserWorkload {
             source: "mine.fio".into(),
             text: "[a]\nrw=read\n".into(),
             workload: Workload::Jobs(["a", "b", "c", "d"].map(job).to_vec()),
@@ -156,7 +156,7 @@ fn a_mean_is_known_or_said_not_to_be() {
                 continue;
             }
             open += 1;
-            let ios = |figures: &Option<Figures>| figures.as_ref().map_or(0, |one| one.ios);
+            let ios = |figures: &Option<DirectionResult>| figures.as_ref().map_or(0, |one| one.ios);
             let counted = ios(&result.read) + ios(&result.write);
             assert!(
                 counted >= 4 * IOS * 95 / 100,

@@ -7,7 +7,7 @@ use model::host::HostConfig;
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Medium};
 use report::page;
-use study::review::{Request, Review, Suite, review, summary};
+use study::review::{Review, ReviewRequest, Suite, review, summary};
 
 /// Runs a suite on one drive, with few I/Os. The default drive is a RAM disk with known latency, in a host without
 /// costs, so that tables do not change with the catalogue.
@@ -27,7 +27,7 @@ fn run(suite: Suite, drive: Option<&str>, ios: u64) -> Review {
         cores: 32,
         ..HostConfig::default()
     };
-    let request = Request {
+    let request = ReviewRequest {
         drives: vec![sheet],
         settings: Default::default(),
         host,

@@ -12,7 +12,7 @@ use std::path::Path;
 use catalogue::Settings;
 use page_engine::{Engine, Question};
 use study::review::Review;
-use study::review::again::Again;
+use study::review::again::DriveArguments;
 
 /// Maximum bytes of a page of three drives.
 const WHOLE: usize = 4_000_000;
@@ -24,7 +24,7 @@ fn review(names: [&str; 3]) -> Review {
     let mut review = sample::paper_review().clone();
     for (drive, name) in review.drives.iter_mut().zip(names) {
         let sheet = catalogue::drive(name).expect("built in");
-        drive.again = Again::of(&sheet, &Settings::default());
+        drive.again = DriveArguments::from_sheet(&sheet, &Settings::default());
     }
     assert_eq!(review.drives.len(), names.len());
     review.host.id = catalogue::TYPICAL_HOST.into();

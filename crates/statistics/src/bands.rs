@@ -45,13 +45,13 @@ pub struct Band {
 impl AnatomyBands {
     /// Counts one I/O in the bucket of its latency.
     pub fn record(&mut self, latency: Span, anatomy: &Anatomy) {
-        self.count(Fine::of(latency.ns()), anatomy);
+        self.count(Fine::index(latency.ns()), anatomy);
     }
 
     /// As [`Self::record`], with the bucket of a histogram in place of the latency.
     #[inline(always)]
     pub(super) fn count(&mut self, bucket: usize, anatomy: &Anatomy) {
-        let bucket = Fine::within::<BITS>(bucket);
+        let bucket = Fine::coarse_index::<BITS>(bucket);
         self.counts[bucket] += 1;
         for (sum, span) in self.sums[bucket].iter_mut().zip(anatomy.parts()) {
             *sum += span.ns();
@@ -73,7 +73,7 @@ impl AnatomyBands {
     /// Returns the mean parts between each pair of neighbouring `edges` (ascending percentiles, such as `[0, 50, 90,
     /// 100]`). If an edge divides a bucket, both sides get their share of its samples, with the means of the whole
     /// bucket, because the order of samples within a bucket is unknown. A band without samples has a count of 0.
-    pub fn between(&self, edges: &[f64]) -> Vec<Band> {
+    pub fn percentile_bands(&self, edges: &[f64]) -> Vec<Band> {
         let total: u64 = self.counts.iter().sum();
         let rank = |percent: f64| percent / 100.0 * total as f64;
         let band = |pair: &[f64]| {
@@ -124,7 +124,7 @@ mod tests {
             sum += anatomy.total().ns();
             bands.record(anatomy.total(), &anatomy);
         }
-        let found = bands.between(&[0.0, 50.0, 90.0, 99.0, 100.0]);
+        let found = bands.percentile_bands(&[0.0, 50.0, 90.0, 99.0, 100.0]);
         let counts: Vec<u64> = found.iter().map(|band| band.count).collect();
         assert_eq!(counts, [500, 400, 90, 10]);
         let all: f64 = found
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_empty_histogram_has_empty_bands() {
-        let found = AnatomyBands::default().between(&[0.0, 50.0, 100.0]);
+        let found = AnatomyBands::default().percentile_bands(&[0.0, 50.0, 100.0]);
         assert!(found.iter().all(|band| band.count == 0));
     }
 }

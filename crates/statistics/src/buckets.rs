@@ -13,7 +13,7 @@ impl<const BITS: u32> Buckets<BITS> {
 
     /// Returns the bucket of a value.
     #[inline]
-    pub(super) fn of(ns: u64) -> usize {
+    pub(super) fn index(ns: u64) -> usize {
         if ns < 1 << BITS {
             return ns as usize;
         }
@@ -24,10 +24,10 @@ impl<const BITS: u32> Buckets<BITS> {
 
     /// Returns the coarser bucket that contains a bucket.
     #[inline]
-    pub(super) fn within<const FEWER: u32>(bucket: usize) -> usize {
+    pub(super) fn coarse_index<const FEWER: u32>(bucket: usize) -> usize {
         let () = const { assert!(FEWER <= BITS) };
         if bucket < 1 << BITS {
-            return Buckets::<FEWER>::of(bucket as u64);
+            return Buckets::<FEWER>::index(bucket as u64);
         }
         let less = (BITS - FEWER) as usize;
         let index = (bucket >> less) + (less << FEWER);
@@ -47,7 +47,7 @@ impl<const BITS: u32> Buckets<BITS> {
 }
 
 /// Returns an array with `value` for each of `COUNT` buckets. The length is known at compile time, so an index from
-/// [`Buckets::of`] needs no bounds check.
+/// [`Buckets::index`] needs no bounds check.
 pub(super) fn all_of<T: Clone, const COUNT: usize>(value: T) -> Box<[T; COUNT]> {
     let all: Box<[T]> = vec![value; COUNT].into();
     all.try_into()
@@ -64,14 +64,17 @@ mod tests {
             let values =
                 (0..40).flat_map(|octave: u32| [0, 1, 7, 100].map(|odd| (1 << octave) + odd));
             for ns in values {
-                let (low, width) = Buckets::<BITS>::bounds(Buckets::<BITS>::of(ns));
+                let (low, width) = Buckets::<BITS>::bounds(Buckets::<BITS>::index(ns));
                 assert!((low..low + width).contains(&ns), "{ns} with {BITS} bits");
-                let within = Buckets::<BITS>::within::<3>(Buckets::<BITS>::of(ns));
-                assert_eq!(within, Buckets::<3>::of(ns), "{ns} with {BITS} bits");
+                let within = Buckets::<BITS>::coarse_index::<3>(Buckets::<BITS>::index(ns));
+                assert_eq!(within, Buckets::<3>::index(ns), "{ns} with {BITS} bits");
             }
             let last = Buckets::<BITS>::COUNT - 1;
-            assert_eq!(Buckets::<BITS>::of(u64::MAX), last);
-            assert_eq!(Buckets::<BITS>::within::<3>(last), Buckets::<3>::COUNT - 1);
+            assert_eq!(Buckets::<BITS>::index(u64::MAX), last);
+            assert_eq!(
+                Buckets::<BITS>::coarse_index::<3>(last),
+                Buckets::<3>::COUNT - 1
+            );
         }
         check::<3>();
         check::<7>();

@@ -41,7 +41,7 @@ impl Histogram {
     /// Counts one latency.
     #[inline]
     pub fn record(&mut self, latency: Span) {
-        self.count_in(Fine::of(latency.ns()), latency.ns());
+        self.count_in(Fine::index(latency.ns()), latency.ns());
     }
 
     /// Counts the latency of an I/O with its completion time, so that intervals take clusters into account.
@@ -53,7 +53,7 @@ impl Histogram {
     /// As [`Self::record_at`]; returns the bucket.
     #[inline]
     pub(super) fn count_at(&mut self, latency: Span, at: Time) -> usize {
-        let bucket = Fine::of(latency.ns());
+        let bucket = Fine::index(latency.ns());
         self.count_in(bucket, latency.ns());
         self.slices.record(at, bucket >> COARSER);
         bucket
@@ -165,7 +165,7 @@ impl Histogram {
         let Some(at) = self.quantile(percent) else {
             return 1.0;
         };
-        let wide = Fine::of(at.ns()) >> COARSER;
+        let wide = Fine::index(at.ns()) >> COARSER;
         let of = |buckets: std::ops::Range<usize>| self.counts[buckets].iter().sum::<u64>() as f64;
         let first = wide << COARSER;
         let (below, here) = (of(0..first), of(first..first + (1 << COARSER)));

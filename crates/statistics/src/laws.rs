@@ -76,7 +76,7 @@ proptest! {
         for &ns in &all {
             bands.record(Span::from_ns(ns), &anatomy_of(ns));
         }
-        let parts = bands.between(&[0.0, 50.0, 90.0, 99.0, 100.0]);
+        let parts = bands.percentile_bands(&[0.0, 50.0, 90.0, 99.0, 100.0]);
         // Bands share the buckets at their edges, so their counts are rounded, by at most half a sample each.
         let count: u64 = parts.iter().map(|band| band.count).sum();
         prop_assert!(count.abs_diff(all.len() as u64) <= 2, "{count}");

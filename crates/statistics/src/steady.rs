@@ -25,7 +25,7 @@ pub struct SteadyWindow {
 impl SteadyWindow {
     /// Evaluates the window that starts at `first`; `None` if there are fewer than five rounds or their mean is not
     /// positive.
-    pub fn at(rounds: &[f64], first: usize) -> Option<SteadyWindow> {
+    pub fn from_rounds(rounds: &[f64], first: usize) -> Option<SteadyWindow> {
         let window = rounds.get(first..first + ROUNDS)?;
         let mean = window.iter().sum::<f64>() / ROUNDS as f64;
         if mean.is_nan() || mean <= 0.0 {
@@ -57,7 +57,7 @@ impl SteadyWindow {
 /// Returns the first window in steady state; `None` if there is none.
 pub fn steady_state(rounds: &[f64]) -> Option<SteadyWindow> {
     (0..rounds.len())
-        .filter_map(|first| SteadyWindow::at(rounds, first))
+        .filter_map(|first| SteadyWindow::from_rounds(rounds, first))
         .find(SteadyWindow::is_steady)
 }
 
@@ -98,7 +98,7 @@ mod tests {
         fn scale_changes_nothing(rounds in prop::collection::vec(1.0f64..1e6, 5..20), factor in 0.001f64..1e3) {
             let scaled: Vec<f64> = rounds.iter().map(|round| round * factor).collect();
             for first in 0..rounds.len() - 4 {
-                let (Some(a), Some(b)) = (SteadyWindow::at(&rounds, first), SteadyWindow::at(&scaled, first)) else {
+                let (Some(a), Some(b)) = (SteadyWindow::from_rounds(&rounds, first), SteadyWindow::from_rounds(&scaled, first)) else {
                     return Err(TestCaseError::fail("a window is missing"));
                 };
                 prop_assert!((a.excursion - b.excursion).abs() < 1e-9);

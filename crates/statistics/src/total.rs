@@ -22,7 +22,7 @@ pub struct Total {
 
 impl Total {
     /// Adds up the threads of one run.
-    pub fn of<'a>(threads: impl Iterator<Item = &'a Measured>) -> Total {
+    pub fn from_threads<'a>(threads: impl Iterator<Item = &'a Measured>) -> Total {
         let mut total = Total::default();
         let (mut window, mut bytes) = (None, 0);
         for thread in threads {
@@ -32,8 +32,8 @@ impl Total {
             total.latency.merge(&thread.latency);
             total.bands.merge(&thread.bands);
             if thread.ios > 0 {
-                let this = Window::of(thread);
-                window = Some(window.map_or(this, |all: Window| all.with(this)));
+                let this = Window::from_thread(thread);
+                window = Some(window.map_or(this, |all: Window| all.union(this)));
             }
         }
         if let Some(window) = window {
@@ -80,7 +80,7 @@ mod tests {
             from: Time::ZERO + ms * 9,
             ..thread(100, ms)
         };
-        let total = Total::of([thread(100, ms), late].iter());
+        let total = Total::from_threads([thread(100, ms), late].iter());
         assert_eq!((total.ios, total.iops), (200, 2000.0));
     }
 
@@ -88,11 +88,11 @@ mod tests {
     fn threads_add_up_and_runs_are_averaged_over_their_time() {
         let second = Span::from_ms(1000);
         let two = [thread(100, second), thread(300, second)];
-        let mut total = Total::of(two.iter());
+        let mut total = Total::from_threads(two.iter());
         assert_eq!((total.ios, total.iops), (400, 400.0));
         assert_eq!(total.bytes_per_second, 400.0 * 4096.0);
         // 400 in one second, and 100 per second for three seconds.
-        total.follow(&Total::of([thread(300, second * 3)].iter()));
+        total.follow(&Total::from_threads([thread(300, second * 3)].iter()));
         assert_eq!((total.ios, total.iops), (700, 175.0));
     }
 }

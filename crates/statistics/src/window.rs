@@ -21,7 +21,7 @@ const SPREAD: f64 = 0.05;
 
 impl Window {
     /// Returns the window of one thread.
-    pub fn of(measured: &Measured) -> Window {
+    pub fn from_thread(measured: &Measured) -> Window {
         Window {
             from: measured.from,
             last_start: measured.from,
@@ -30,14 +30,14 @@ impl Window {
     }
 
     /// Returns the window of all threads with a completed I/O; `None` if there are none.
-    pub fn of_all<'a>(threads: impl Iterator<Item = &'a Measured>) -> Option<Window> {
+    pub fn from_threads<'a>(threads: impl Iterator<Item = &'a Measured>) -> Option<Window> {
         let counted = threads.filter(|thread| thread.ios > 0);
-        counted.map(Window::of).reduce(Window::with)
+        counted.map(Window::from_thread).reduce(Window::union)
     }
 
     /// Returns the window that covers both.
     #[must_use]
-    pub fn with(self, other: Window) -> Window {
+    pub fn union(self, other: Window) -> Window {
         Window {
             from: self.from.min(other.from),
             last_start: self.last_start.max(other.last_start),
@@ -70,13 +70,13 @@ pub fn spread_starts(threads: &[ThreadOutcome]) -> Vec<(usize, usize, Window)> {
     let mut jobs: Vec<(usize, usize, Window)> = Vec::new();
     for thread in threads {
         let ways = [&thread.read, &thread.write, &thread.trim];
-        let Some(window) = Window::of_all(ways.into_iter()) else {
+        let Some(window) = Window::from_threads(ways.into_iter()) else {
             continue;
         };
         match jobs.iter_mut().find(|(job, ..)| *job == thread.job) {
             Some((_, threads, all)) => {
                 *threads += 1;
-                *all = all.with(window);
+                *all = all.union(window);
             }
             None => jobs.push((thread.job, 1, window)),
         }
@@ -107,10 +107,10 @@ mod tests {
             thread(0, 900, 0),
             thread(130, 20, 10),
         ];
-        let window = Window::of_all(threads.iter()).expect("three did something");
+        let window = Window::from_threads(threads.iter()).expect("three did something");
         assert_eq!(window.length(), Span::from_us(100));
         assert_eq!(window.spread(), Span::from_us(30));
         assert_eq!(window.rate(30), 300_000.0);
-        assert_eq!(Window::of_all(threads[2..3].iter()), None);
+        assert_eq!(Window::from_threads(threads[2..3].iter()), None);
     }
 }

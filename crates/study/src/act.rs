@@ -1,6 +1,6 @@
 //! Parameters of Aerospike's certification test (ACT): load or configuration file, version, threads, times.
 //!
-//! The command line and Python read [`Asked`]. [`Asked::plan`] makes a scenario from it for a drive in a host, and
+//! The command line and Python read [`ActOptions`]. [`ActOptions::plan`] makes a scenario from it for a drive in a host, and
 //! [`run`] runs it: once, or as often as the search for the score needs. The test itself is in `workload::act`, its
 //! verdict and score in `lab::act` (docs/act.md).
 
@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::act::{ActTest, Score, Tested, score, tested_until};
-use lab::{GoOn, Lab, Machine, Scenario, Work};
+use lab::act::{ActResult, ActTest, Score, score, tested_until};
+use lab::{Lab, Machine, ProgressCallback, Scenario, Work};
 use model::Span;
 use model::media::Precondition;
 use text::problem::{Problem, Problems};
@@ -46,7 +46,7 @@ pub enum Version {
 
 /// Requested parameters. For `None`, the default of the version or of the configuration file is used.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct ActOptions {
     /// The load to run, as a multiple of 1x; `None` searches for the score.
     pub load: Option<f64>,
     /// The configuration file of the ACT program to run.
@@ -71,7 +71,7 @@ pub struct Asked {
     pub cores: Option<u16>,
 }
 
-impl Asked {
+impl ActOptions {
     /// Checks whether a single run is requested instead of the score.
     pub fn is_one_run(&self) -> bool {
         self.load.is_some() || self.config.is_some()
@@ -165,8 +165,8 @@ pub fn run(
     plan: &Scenario,
     one_run: bool,
     told: &(dyn Fn(u32, Option<u32>) + Sync),
-    go_on: GoOn<'_>,
-) -> Result<(Tested, Option<Score>), Problems> {
+    go_on: ProgressCallback<'_>,
+) -> Result<(ActResult, Option<Score>), Problems> {
     if one_run {
         return tested_until(lab, plan, go_on).map(|tested| (tested, None));
     }

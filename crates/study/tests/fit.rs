@@ -3,7 +3,7 @@
 use lab::{Lab, Machine, Scenario};
 use model::host::HostConfig;
 use model::media::Precondition;
-use study::fit::{self, MeasuredRun, Quantity, Request, Target};
+use study::fit::{self, FitRequest, MeasuredFigure, MeasuredRun, Quantity};
 use study::ledger::figure::RunFigure;
 use study::ledger::support;
 use workload::job::{BlockSizes, Job, Mix};
@@ -25,7 +25,7 @@ fn measured(changes: &[catalogue::Change]) -> Vec<MeasuredRun> {
             ..Job::default()
         };
         let plan = Scenario::jobs(
-            Machine::of("a drive", drive.config.clone(), host.clone()),
+            Machine::from_configs("a drive", drive.config.clone(), host.clone()),
             Precondition::Steady,
             vec![Job {
                 number_ios: Some(12_000),
@@ -35,14 +35,14 @@ fn measured(changes: &[catalogue::Change]) -> Vec<MeasuredRun> {
         );
         let outcome = Lab::new().run(&plan).expect("it fits");
         let target = |quantity| {
-            let mut target = Target {
+            let mut target = MeasuredFigure {
                 read: mix == Mix::Read,
                 quantity,
                 value: 1.0,
                 weight: 1.0,
             };
             let figure = RunFigure::named(&target.figure()).expect("a figure of a run");
-            target.value = figure.of(&outcome).expect("enough samples");
+            target.value = figure.value(&outcome).expect("enough samples");
             target
         };
         MeasuredRun {
@@ -68,7 +68,7 @@ fn a_known_drive_is_found_again() {
         ("xpoint.medium.write".to_owned(), "36 us".to_owned()),
         ("xpoint.controller.delay".to_owned(), "2.9 us".to_owned()),
     ];
-    let request = Request {
+    let request = FitRequest {
         settings: catalogue::Settings::default(),
         base: "p4800x-375".into(),
         host: "xeon-2017".into(),
@@ -177,14 +177,14 @@ fn measured_volume(name: &str, changes: &[(&str, &str)]) -> Vec<MeasuredRun> {
             Quantity::Percentile(99.0),
         ];
         let targets = quantities.map(|quantity| {
-            let mut target = Target {
+            let mut target = MeasuredFigure {
                 read: mix == Mix::Read,
                 quantity,
                 value: 1.0,
                 weight: 1.0,
             };
             let figure = RunFigure::named(&target.figure()).expect("a figure of a run");
-            target.value = figure.of(&outcome).expect("enough samples");
+            target.value = figure.value(&outcome).expect("enough samples");
             target
         });
         MeasuredRun {
@@ -208,8 +208,8 @@ fn measured_volume(name: &str, changes: &[(&str, &str)]) -> Vec<MeasuredRun> {
     points.into_iter().map(run).collect()
 }
 
-fn fit_volume(measured: Vec<MeasuredRun>, iterations: u64) -> fit::Fitted {
-    let request = Request {
+fn fit_volume(measured: Vec<MeasuredRun>, iterations: u64) -> fit::FitResult {
+    let request = FitRequest {
         settings: catalogue::Settings::default(),
         base: "volume-base".into(),
         host: catalogue::GUEST_HOST.into(),

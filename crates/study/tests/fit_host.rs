@@ -6,7 +6,7 @@ use model::Span;
 use model::host::HostConfig;
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
-use study::fit::{self, Fitted, HostRequest, HostRun};
+use study::fit::{self, FitResult, HostRequest, HostRun};
 use study::ledger::figure::RunFigure;
 use study::measure::HOST_JOBS;
 use workload::job::Job;
@@ -82,7 +82,7 @@ fn measured(host: &HostConfig) -> Vec<HostRun> {
             job.number_ios = Some(10_000);
             (job.time_based, job.io_size) = (false, Some(Job::ROUND));
         }
-        let machine = Machine::of("a null device", device, host.clone());
+        let machine = Machine::from_configs("a null device", device, host.clone());
         // A seed that differs from the fit's.
         let scenario = Scenario::jobs(machine, Precondition::Fresh, jobs, 77);
         let outcome = Lab::new().run(&scenario).expect("it fits");
@@ -90,7 +90,7 @@ fn measured(host: &HostConfig) -> Vec<HostRun> {
         let side = if read { "read" } else { "write" };
         let of = |figure: &str| {
             let figure = RunFigure::named(&format!("{side}.{figure}")).expect("a figure");
-            figure.of(&outcome).expect("enough samples")
+            figure.value(&outcome).expect("enough samples")
         };
         (
             one.run.name.clone(),
@@ -104,7 +104,7 @@ fn measured(host: &HostConfig) -> Vec<HostRun> {
     fit::read_host("host.json", &text).expect("it is fio's form")
 }
 
-fn fitted(measured: Vec<HostRun>, iterations: u64) -> Fitted {
+fn fitted(measured: Vec<HostRun>, iterations: u64) -> FitResult {
     let request = HostRequest {
         base: "xeon-2017".into(),
         measured,

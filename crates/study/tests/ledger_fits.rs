@@ -1,7 +1,7 @@
 //! Recipes repeated on a small ledger: a correct value is not searched for, a wrong one is found, and no fit depends
 //! on another.
 
-use study::fit::{self, Choice, Refit};
+use study::fit::{self, RecipeFilter, Refit};
 use study::ledger;
 
 const LEDGER: &str = r#"
@@ -57,7 +57,7 @@ bounds = "from a slow bus to several channels"
 rows = "S0-002"
 "#;
 
-fn made(choice: &Choice) -> Vec<Refit> {
+fn made(choice: &RecipeFilter) -> Vec<Refit> {
     let file = ledger::file("small.toml", LEDGER);
     let files = [file.unwrap_or_else(|problems| panic!("{}", problems.render(false)))];
     let recipes = fit::read_recipes("small fits", RECIPES).expect("two recipes");
@@ -71,7 +71,7 @@ fn number(words: &str) -> f64 {
 
 #[test]
 fn what_is_off_is_found_and_its_interval_told() {
-    let refits = made(&Choice::default());
+    let refits = made(&RecipeFilter::default());
     let [command, rate] = &refits[..] else {
         panic!("{refits:?}")
     };
@@ -92,10 +92,10 @@ fn what_is_off_is_found_and_its_interval_told() {
 
 #[test]
 fn a_fit_alone_is_the_fit_among_all() {
-    let all = made(&Choice::default());
-    let alone = made(&Choice {
+    let all = made(&RecipeFilter::default());
+    let alone = made(&RecipeFilter {
         free: vec!["ram.rate".into()],
-        ..Choice::default()
+        ..RecipeFilter::default()
     });
     assert_eq!(alone.len(), 1);
     assert_eq!(format!("{:?}", alone[0]), format!("{:?}", all[1]));
@@ -103,10 +103,10 @@ fn a_fit_alone_is_the_fit_among_all() {
 
 #[test]
 fn a_check_searches_only_for_what_is_off() {
-    let refits = made(&Choice {
+    let refits = made(&RecipeFilter {
         check: true,
         files: vec!["ram/ram-disk".into()],
-        ..Choice::default()
+        ..RecipeFilter::default()
     });
     assert!(!refits[0].stands);
     assert!(refits[0].tried > 9, "{refits:?}");
@@ -117,9 +117,9 @@ fn a_check_searches_only_for_what_is_off() {
 #[test]
 fn a_file_without_fits_is_named() {
     let recipes = fit::recipes().expect("built in");
-    let choice = Choice {
+    let choice = RecipeFilter {
         files: vec!["host/xeon-2071".into()],
-        ..Choice::default()
+        ..RecipeFilter::default()
     };
     let refused = fit::ledger(&[], &recipes, &choice, &|_| {}, &mut |_| {});
     let problems = refused.expect_err("there is no such file").to_string();
@@ -172,7 +172,13 @@ rows = "S0-001"
     let text = LEDGER.replace("PUBLISHED", &slow.to_string());
     let files = [ledger::file("raid.toml", &text).expect("it is right")];
     let recipes = fit::read_recipes("raid fits", RECIPES).expect("a recipe");
-    let refits = fit::ledger(&files, &recipes, &Choice::default(), &|_| {}, &mut |_| {});
+    let refits = fit::ledger(
+        &files,
+        &recipes,
+        &RecipeFilter::default(),
+        &|_| {},
+        &mut |_| {},
+    );
     let fitted = refits.expect("they run")[0].figures[0].fitted.clone();
     assert!((number(&fitted) / 9.0 - 1.0).abs() < 0.02, "{fitted}");
 }
@@ -200,9 +206,9 @@ fn how_much_rows_depend_on_a_figure_is_told() {
         "rows = \"S0-002\"\nothers = \"S0-001\"",
     );
     let recipes = fit::read_recipes("one row and another", &recipes).expect("two recipes");
-    let choice = Choice {
+    let choice = RecipeFilter {
         free: vec!["ram.rate".into()],
-        ..Choice::default()
+        ..RecipeFilter::default()
     };
     let rows = fit::sensitivity(&files, &recipes, &choice, &|_| {}, &mut |_| {});
     let rows = rows.expect("they run");

@@ -6,12 +6,12 @@ mod lives;
 
 use std::process::Command;
 
-use model::conformance::{Jumbled, check_data};
-use model::data::{Image, Kept};
+use model::conformance::{OutOfOrderDrive, check_data};
+use model::data::{DataBackedDrive, Image};
 use model::media::DriveConfig;
 use model::tier::planted::{Bug, plant};
 use model::tier::{Kind, Pool, Target};
-use study::prove::{Report, Settings, Verdict, prove};
+use study::prove::{FaultVerdict, ProveSettings, Report, prove};
 
 /// Number of points in which a bug must be found.
 const POINTS: u64 = 100_000;
@@ -120,7 +120,7 @@ fn tried((pool, only, points): (&str, &str, u64)) -> Report {
     let DriveConfig::Pool(config) = &sheet.config else {
         panic!("{pool} is no pool");
     };
-    let settings = Settings {
+    let settings = ProveSettings {
         points,
         seed: 1,
         only: only.to_owned(),
@@ -153,8 +153,8 @@ fn is_found_by_jumbled_drives() -> bool {
     let check = || {
         check_data(|seed, buffers| {
             let kept = |(index, bytes): (u64, u64)| {
-                let drive = Jumbled::new(seed * 16 + index, bytes);
-                Kept::new(drive, Image::default(), buffers.clone(), false)
+                let drive = OutOfOrderDrive::new(seed * 16 + index, bytes);
+                DataBackedDrive::new(drive, Image::default(), buffers.clone(), false)
             };
             let members = [(0, 400 << 10), (1, 4 << 20)].map(kept);
             let tiers = config.build_tiers();
@@ -199,7 +199,7 @@ fn nothing_planted_is_not_found() {
     let broken = report
         .rows
         .iter()
-        .filter(|it| it.verdict == Verdict::Broken);
+        .filter(|it| it.verdict == FaultVerdict::Broken);
     assert_eq!(broken.count(), 0, "{:?}", report.broken);
 }
 

@@ -2,13 +2,15 @@
 //! that fail and return.
 
 use model::command::{Command, Status};
-use model::data::{Buffers, Bytes, Contents, Image, Kept, Trouble, Unreadable, Unwritable};
+use model::data::{
+    Buffers, Bytes, Contents, DataBackedDrive, DriveFault, Image, Unreadable, Unwritable,
+};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
 use model::tier::offline::{self, Images};
 use model::tier::planted::{Bug, plant};
 use model::tier::{Kind, Pool, PoolConfig, Target};
 use model::{Device, Time};
-use study::prove::{Settings, Verdict, prove};
+use study::prove::{FaultVerdict, ProveSettings, prove};
 
 const BYTES: u64 = 1 << 20;
 const UNIT: u32 = 4096;
@@ -37,7 +39,7 @@ fn is_found_by_what_is_in_doubt() -> [bool; 2] {
 }
 
 fn is_found_by_prove(pool: &str, only: &str, points: u64) -> bool {
-    let settings = Settings {
+    let settings = ProveSettings {
         points,
         seed: 1,
         only: only.to_owned(),
@@ -45,7 +47,10 @@ fn is_found_by_prove(pool: &str, only: &str, points: u64) -> bool {
     };
     let report = prove(&config(pool), &settings, &|_, _| true);
     let report = report.expect("its data can be found again");
-    report.rows.iter().any(|row| row.verdict == Verdict::Broken)
+    report
+        .rows
+        .iter()
+        .any(|row| row.verdict == FaultVerdict::Broken)
 }
 
 struct Shelf(Vec<Image>);
@@ -65,14 +70,14 @@ impl Images for Shelf {
     }
 }
 
-type Live = Pool<Kept<Drive, Image>, Bytes>;
+type Live = Pool<DataBackedDrive<Drive, Image>, Bytes>;
 
 fn start(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Live, Bytes) {
     let found = offline::recover(config, 7, shelf).expect("it is whole enough");
     let bytes = Bytes::default();
     let members = config.members.iter().zip(&shelf.0).map(|(member, image)| {
         let drive = member.drive.build(Precondition::Fresh, 1);
-        Kept::new(drive, image.clone(), bytes.clone(), false)
+        DataBackedDrive::new(drive, image.clone(), bytes.clone(), false)
     });
     let tiers = found.tiers(config);
     (
@@ -99,7 +104,7 @@ fn ask((pool, bytes): &mut (Live, Bytes), now: &mut Time, unit: u64, write: Opti
     assert_eq!(done[0].status, Status::Success);
     let mut data = [0; UNIT as usize];
     bytes.get(payload, &mut data);
-    bytes.give_back(payload);
+    bytes.release(payload);
     data[0]
 }
 
@@ -139,7 +144,7 @@ fn is_found_by_a_death() -> bool {
             ask(&mut live, &mut now, unit, Some(byte(unit) ^ salt));
         }
     }
-    live.0.befall(now, 0, Trouble::Dies);
+    live.0.befall(now, 0, DriveFault::Dies);
     is_wrong(&mut live, &mut now, units)
 }
 
@@ -149,11 +154,11 @@ fn is_found_by_returns() -> bool {
     let mut live = start(&config, &mut shelf);
     let mut now = Time::ZERO;
     let units = config.bytes() / u64::from(UNIT);
-    live.0.befall(now, 1, Trouble::Dies);
+    live.0.befall(now, 1, DriveFault::Dies);
     for unit in 0..units {
         ask(&mut live, &mut now, unit, Some(byte(unit)));
     }
-    live.0.befall(now, 1, Trouble::Returns);
+    live.0.befall(now, 1, DriveFault::Returns);
     if is_wrong(&mut live, &mut now, units) {
         return true;
     }
@@ -170,7 +175,7 @@ fn is_found_by_returns() -> bool {
             .collect(),
     );
     let mut live = start(&config, &mut shelf);
-    live.0.befall(now, 0, Trouble::Dies);
+    live.0.befall(now, 0, DriveFault::Dies);
     is_wrong(&mut live, &mut now, units)
 }
 

@@ -2,7 +2,9 @@
 //! or a copy. Each is searched for at many points in time, in sequence, in a running pool.
 
 use model::command::{Command, Completion, Op, Payload, Status};
-use model::data::{Buffers, Bytes, Contents, Image, Kept, Trouble, Unreadable, Unwritable};
+use model::data::{
+    Buffers, Bytes, Contents, DataBackedDrive, DriveFault, Image, Unreadable, Unwritable,
+};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
 use model::tier::offline::{self, Images};
 use model::tier::planted::{Bug, plant};
@@ -74,7 +76,7 @@ fn made(config: &PoolConfig<DriveConfig>) -> Shelf {
 
 /// A running pool.
 struct Live {
-    pool: Pool<Kept<Drive, Image>, Bytes>,
+    pool: Pool<DataBackedDrive<Drive, Image>, Bytes>,
     bytes: Bytes,
     now: Time,
     done: Vec<Completion>,
@@ -87,7 +89,7 @@ impl Live {
         let members = config.members.iter().zip(&shelf.images);
         let members = members.map(|(member, image)| {
             let drive = member.drive.build(Precondition::Fresh, 1);
-            Kept::new(drive, image.clone(), bytes.clone(), false)
+            DataBackedDrive::new(drive, image.clone(), bytes.clone(), false)
         });
         let tiers = found.tiers(config);
         let mut live = Live {
@@ -97,12 +99,12 @@ impl Live {
             done: Vec::new(),
         };
         for &member in &shelf.absent {
-            live.befall(member, Trouble::Dies);
+            live.befall(member, DriveFault::Dies);
         }
         Some(live)
     }
 
-    fn befall(&mut self, member: u16, trouble: Trouble) {
+    fn befall(&mut self, member: u16, trouble: DriveFault) {
         self.pool.befall(self.now, member, trouble);
     }
 
@@ -153,7 +155,7 @@ impl Live {
         self.drain(1);
         let mut data = [0; UNIT as usize];
         self.bytes.get(payload, &mut data);
-        self.bytes.give_back(payload);
+        self.bytes.release(payload);
         data[0]
     }
 
@@ -177,9 +179,9 @@ fn a_read_meets_a_copy() -> bool {
     let mut live = start(&config);
     let units = 64;
     (0..units).for_each(|unit| live.write(unit, 1));
-    live.befall(1, Trouble::Dies);
+    live.befall(1, DriveFault::Dies);
     (0..units).for_each(|unit| live.write(unit, 2));
-    live.befall(1, Trouble::Returns);
+    live.befall(1, DriveFault::Returns);
     (0..units).rev().any(|unit| live.read(unit) != 2)
 }
 
@@ -189,13 +191,13 @@ fn a_repair_meets_a_write() -> bool {
     (0..300).any(|moment| {
         let mut live = start(&config);
         live.write(0, 1);
-        live.befall(0, Trouble::Unreadable { at: 0, bytes: 4096 });
+        live.befall(0, DriveFault::Unreadable { at: 0, bytes: 4096 });
         live.submit(Op::Read, 0, 0);
         live.wait(Span::from_ns(50 * moment));
         live.submit(Op::Write, 0, 2);
         live.drain(2);
         live.wait(Span::from_ms(1));
-        live.befall(1, Trouble::Dies);
+        live.befall(1, DriveFault::Dies);
         live.read(0) != 2
     })
 }
@@ -232,7 +234,7 @@ fn a_recovery_meets_a_leg_that_is_behind() -> bool {
     );
     (1..24).any(|writes| {
         let mut live = start(&config);
-        live.befall(1, Trouble::Dies);
+        live.befall(1, DriveFault::Dies);
         for unit in 0..writes {
             live.write(unit % 8, unit as u8 + 1);
             live.submit(Op::Flush, 0, 0);

@@ -2,14 +2,14 @@
 //! real drives.
 
 use model::media::DriveConfig;
-use study::prove::{Covered, Report, Settings, Verdict, prove};
+use study::prove::{FaultCoverage, FaultVerdict, ProveSettings, Report, prove};
 
 fn tried(pool: &str, points: u64, only: &str) -> Report {
     let sheet = catalogue::drive(pool).unwrap_or_else(|problems| panic!("{problems}"));
     let DriveConfig::Pool(config) = &sheet.config else {
         panic!("{pool} is no pool");
     };
-    let settings = Settings {
+    let settings = ProveSettings {
         points,
         seed: 1,
         only: only.to_owned(),
@@ -60,7 +60,7 @@ fn mirrors_keep_their_promise() {
         "mirror(p4801x-100, 950pro-256)",
     ] {
         let report = is_kept(pool, 300);
-        let sum = |what: &dyn Fn(&study::prove::Tally) -> u64| -> u64 {
+        let sum = |what: &dyn Fn(&study::prove::SearchTally) -> u64| -> u64 {
             report.rows.iter().map(|row| what(&row.tally)).sum()
         };
         // The pool is not too small for events to occur.
@@ -79,11 +79,11 @@ fn stripes_and_concatenations_lose_what_they_say_and_nothing_else() {
         let lost = report
             .rows
             .iter()
-            .filter(|it| it.covered == Covered::LostByPromise);
-        let verdicts: Vec<Verdict> = lost.map(|row| row.verdict).collect();
+            .filter(|it| it.covered == FaultCoverage::LostByPromise);
+        let verdicts: Vec<FaultVerdict> = lost.map(|row| row.verdict).collect();
         assert_eq!(
             verdicts,
-            [Verdict::AsDesigned; 3],
+            [FaultVerdict::AsDesigned; 3],
             "{pool}: two members and both"
         );
     }
@@ -97,21 +97,21 @@ fn write_back_caches_lose_what_they_say_and_nothing_else() {
     let late = "write-back-cache(cache=950pro-256, capacity=950pro-256; durability=flush)";
     for pool in [alone, late] {
         let report = is_kept(pool, 300);
-        let sum = |what: &dyn Fn(&study::prove::Tally) -> u64| -> u64 {
+        let sum = |what: &dyn Fn(&study::prove::SearchTally) -> u64| -> u64 {
             report.rows.iter().map(|row| what(&row.tally)).sum()
         };
         assert!(sum(&|it| it.wrapped) > 100, "no ring wraps");
         assert!(sum(&|it| it.gaps) > 100, "no ring has a gap");
         assert!(sum(&|it| it.told) > 10, "nothing is ever told");
         assert!(sum(&|it| it.second) > 100);
-        let lost = |row: &&study::prove::Row| row.covered == Covered::LostByPromise;
-        let verdicts: Vec<Verdict> = report
+        let lost = |row: &&study::prove::FaultResult| row.covered == FaultCoverage::LostByPromise;
+        let verdicts: Vec<FaultVerdict> = report
             .rows
             .iter()
             .filter(lost)
             .map(|it| it.verdict)
             .collect();
-        assert_eq!(verdicts, [Verdict::AsDesigned; 3], "{pool}");
+        assert_eq!(verdicts, [FaultVerdict::AsDesigned; 3], "{pool}");
     }
 }
 
@@ -119,9 +119,9 @@ fn write_back_caches_lose_what_they_say_and_nothing_else() {
 fn a_mirrored_cache_outlives_one_of_its_legs() {
     let mirrored = "write-back-cache(cache=mirror(2*950pro-256), capacity=2*d7-p5510-3840)";
     let report = is_kept(mirrored, many(200));
-    assert_eq!(verdict(&report, "950pro-256.0 dies"), Verdict::Kept);
+    assert_eq!(verdict(&report, "950pro-256.0 dies"), FaultVerdict::Kept);
     let both = "950pro-256.0 and 950pro-256.1 die";
-    assert_eq!(verdict(&report, both), Verdict::AsDesigned);
+    assert_eq!(verdict(&report, both), FaultVerdict::AsDesigned);
 }
 
 /// With the settings of existing software, and with a buffer that many writes bypass.
@@ -161,7 +161,7 @@ fn a_cache_that_takes_in_what_comes_again_keeps_its_promise() {
 }
 
 /// Returns the verdict on a fault with this description.
-fn verdict(report: &Report, fault: &str) -> Verdict {
+fn verdict(report: &Report, fault: &str) -> FaultVerdict {
     let row = report.rows.iter().find(|row| row.fault == fault);
     row.unwrap_or_else(|| panic!("nothing is called {fault}"))
         .verdict
@@ -174,44 +174,50 @@ fn verdict(report: &Report, fault: &str) -> Verdict {
 fn a_mirrored_log_outlives_one_of_its_legs() {
     let mirrored = "intent-log(main=mirror(2*950pro-256), log=mirror(2*p4801x-100))";
     let report = is_kept(mirrored, many(200));
-    let sum = |what: &dyn Fn(&study::prove::Tally) -> u64| -> u64 {
+    let sum = |what: &dyn Fn(&study::prove::SearchTally) -> u64| -> u64 {
         report.rows.iter().map(|row| what(&row.tally)).sum()
     };
     assert!(sum(&|it| it.logged) > 100, "nothing is ever done again");
     assert!(sum(&|it| it.gaps) > 10, "no log has a gap");
     assert!(sum(&|it| it.second) > 100);
-    assert_eq!(verdict(&report, "p4801x-100.0 dies"), Verdict::Kept);
+    assert_eq!(verdict(&report, "p4801x-100.0 dies"), FaultVerdict::Kept);
     let both = "p4801x-100.0 and p4801x-100.1 die";
-    assert_eq!(verdict(&report, both), Verdict::AsDesigned);
+    assert_eq!(verdict(&report, both), FaultVerdict::AsDesigned);
 }
 
 #[test]
 fn one_log_loses_what_it_says_and_nothing_else() {
     let alone = "intent-log(main=mirror(2*950pro-256), log=950pro-256)";
     let cut = is_kept_in(alone, 200, "power cut");
-    assert_eq!(verdict(&cut, "power cut"), Verdict::Kept);
+    assert_eq!(verdict(&cut, "power cut"), FaultVerdict::Kept);
     let dead = is_kept_in(alone, 200, "950pro-256.2 dies");
-    assert_eq!(verdict(&dead, "950pro-256.2 dies"), Verdict::AsDesigned);
+    assert_eq!(
+        verdict(&dead, "950pro-256.2 dies"),
+        FaultVerdict::AsDesigned
+    );
 }
 
 #[test]
 fn two_logs_in_turn_lose_what_they_say_and_nothing_else() {
     let striped = "intent-log(main=mirror(2*950pro-256), log=2*p4801x-100)";
     let striped = is_kept_in(striped, 400, "p4801x");
-    assert_eq!(verdict(&striped, "p4801x-100.1 dies"), Verdict::AsDesigned);
+    assert_eq!(
+        verdict(&striped, "p4801x-100.1 dies"),
+        FaultVerdict::AsDesigned
+    );
 }
 
 #[test]
 fn without_a_log_what_was_synced_is_there() {
     let without = is_kept_in("intent-log(main=mirror(2*950pro-256))", 400, "power cut");
-    assert_eq!(verdict(&without, "power cut"), Verdict::Kept);
+    assert_eq!(verdict(&without, "power cut"), FaultVerdict::Kept);
 }
 
 #[test]
 fn what_is_not_synced_is_lost_as_designed() {
     let disabled = "intent-log(main=mirror(2*950pro-256); sync=disabled)";
     let disabled = is_kept_in(disabled, 400, "power cut");
-    assert_eq!(verdict(&disabled, "power cut"), Verdict::AsDesigned);
+    assert_eq!(verdict(&disabled, "power cut"), FaultVerdict::AsDesigned);
 }
 
 #[test]
@@ -258,7 +264,7 @@ fn a_cache_of_a_lying_drive_tells_what_it_has_lost() {
         "950pro-256 misplaces a write",
     ] {
         let report = is_kept_in(pool, 1000, fault);
-        assert_eq!(verdict(&report, fault), Verdict::NotPromised);
+        assert_eq!(verdict(&report, fault), FaultVerdict::NotPromised);
     }
 }
 
@@ -267,7 +273,7 @@ fn a_cache_of_a_lying_drive_tells_what_it_has_lost() {
 fn an_old_copy_of_the_only_member_is_refused() {
     let report = is_kept_in("intent-log(main=950pro-256)", 300, "an old copy");
     let fault = "an old copy of 950pro-256 returns";
-    assert_eq!(verdict(&report, fault), Verdict::Kept);
+    assert_eq!(verdict(&report, fault), FaultVerdict::Kept);
     assert!(report.rows[0].tally.lost > 300, "it is refused");
 }
 

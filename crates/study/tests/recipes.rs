@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalogue::Kind;
-use study::fit::{self, Recipe, Spot};
-use study::ledger::{self, Evidence, LedgerFile, Row};
+use study::fit::{self, CatalogueKey, Recipe};
+use study::ledger::{self, Evidence, LedgerFile, LedgerRow};
 
 fn recipes() -> Vec<Recipe> {
     fit::recipes().unwrap_or_else(|problems| panic!("{}", problems.render(false)))
 }
 
 /// Returns each row with its file.
-fn rows(files: &[LedgerFile]) -> BTreeMap<&str, (&LedgerFile, &Row)> {
+fn rows(files: &[LedgerFile]) -> BTreeMap<&str, (&LedgerFile, &LedgerRow)> {
     let rows = files
         .iter()
         .flat_map(|file| file.rows.iter().map(move |row| (&*row.id, (file, row))));
@@ -19,7 +19,10 @@ fn rows(files: &[LedgerFile]) -> BTreeMap<&str, (&LedgerFile, &Row)> {
 }
 
 /// Returns the figures of the measurements that a metric of this file uses.
-fn reached(file: &LedgerFile, expression: &ledger::expression::Expression) -> BTreeSet<Spot> {
+fn reached(
+    file: &LedgerFile,
+    expression: &ledger::expression::Expression,
+) -> BTreeSet<CatalogueKey> {
     let mut names = BTreeSet::new();
     expression.figures(&mut |owner, _| {
         names.insert(owner);
@@ -35,7 +38,7 @@ fn reached(file: &LedgerFile, expression: &ledger::expression::Expression) -> BT
 fn every_fitted_figure_has_exactly_one_recipe() {
     let figures = fit::figures().expect("the catalogue loads");
     let recipes = recipes();
-    let mut counts: BTreeMap<&Spot, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<&CatalogueKey, usize> = BTreeMap::new();
     for spot in recipes.iter().flat_map(|recipe| &recipe.figures) {
         *counts.entry(spot).or_default() += 1;
     }

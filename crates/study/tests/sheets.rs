@@ -1,7 +1,7 @@
 //! Drives from data sheets: those of the catalogue have their makers' ratings, a sheet becomes a drive with its
 //! ratings, and problems of a sheet are reported with their place.
 
-use catalogue::{DataSheet, Rated};
+use catalogue::{DataSheet, RatedQuantity};
 use study::fit;
 
 const HOST: &str = "xeon-2017";
@@ -123,7 +123,7 @@ fn what_no_drive_of_the_family_can_do_is_refused_with_its_place() {
         said.contains("`ratings.random_read` is 9000 kIOPS"),
         "{said}"
     );
-    assert_eq!(sheet.ratings.of(Rated::RandomRead), Some(9e6));
+    assert_eq!(sheet.ratings.value(RatedQuantity::RandomRead), Some(9e6));
 }
 
 #[test]

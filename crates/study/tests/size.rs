@@ -7,15 +7,15 @@ use lab::{Lab, to_the_end};
 use model::media::Precondition;
 use model::random::Stream;
 use study::decide::named;
-use study::decide::size::{self, Answer, Request};
+use study::decide::size::{self, SizeAnswer, SizeRequest};
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load};
-use study::review::{Workload, Yours};
+use study::review::{UserWorkload, Workload};
 use text::quantity::quantity;
 use workload::trace::{Options, Trace, read_from};
 
-fn request(load: Load, seeds: u32) -> Request {
-    Request {
+fn request(load: Load, seeds: u32) -> SizeRequest {
+    SizeRequest {
         load,
         slo: Slo::default(),
         inbound: Some(125e6),
@@ -35,17 +35,20 @@ fn trace(gap_us: u64) -> Trace {
     let mut text = String::new();
     for count in 0..6_000 {
         let ticks = 128_166_372_000_000_000 + count * gap_us * 10;
-        let op = ["Read", "Read", "Write"][random.below(3) as usize];
+        let op = ["Read", "Read", "Write"][random.uniform_below(3) as usize];
         let range = if random.chance(0.5) { 2_048 } else { 16_384 };
-        let (offset, bytes) = (random.below(range) * 4096, 4096 << random.below(6));
+        let (offset, bytes) = (
+            random.uniform_below(range) * 4096,
+            4096 << random.uniform_below(6),
+        );
         let _ = writeln!(text, "{ticks},host,0,{op},{offset},{bytes},0");
     }
     read_from(text.as_bytes(), "t.csv", &Options::default()).expect("a trace")
 }
 
-fn cached(gap_us: u64, main: &str) -> Answer {
+fn cached(gap_us: u64, main: &str) -> SizeAnswer {
     let trace = trace(gap_us);
-    let yours = Yours {
+    let yours = UserWorkload {
         source: String::from("t.csv"),
         text: String::new(),
         workload: Workload::Trace(Arc::new(trace.clone())),

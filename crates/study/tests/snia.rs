@@ -4,7 +4,7 @@ mod suites;
 
 use catalogue::DriveSheet;
 use study::review::Suite;
-use study::review::results::Series;
+use study::review::results::TimeSeries;
 
 use suites::{result, run};
 
@@ -34,7 +34,7 @@ fn rounds_go_on_from_where_the_last_ended_until_they_are_steady() {
     // is written in place is not.
     let beside_new = |drive| {
         let first = |name| {
-            let series: Option<&Series> = result(&found, name, drive).series.as_ref();
+            let series: Option<&TimeSeries> = result(&found, name, drive).series.as_ref();
             series.expect("over time").iops[0]
         };
         first("snia-steady/snia/r0-4k") / first("snia-saturation/random-write")

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lab::{Lab, to_the_end};
-use study::sweep::{Cell, Parts, Sweep, Trouble, Watch, read_table, run};
+use study::sweep::{Cell, Parts, Sweep, SweepError, Watch, read_table, run};
 use tempfile::TempDir;
 
 /// 240 scenarios: three parts. Some of them do not fit the smaller drive.
@@ -126,7 +126,7 @@ fn parts_and_results_of_another_sweep_are_left_alone() {
     let parts = Parts::open(&one, &output).expect("new");
     run_for(&one, &parts, 1, 110);
     let refused = |sweep: &Sweep| match Parts::open(sweep, &output) {
-        Err(Trouble::Input(problems)) => problems.to_string(),
+        Err(SweepError::Input(problems)) => problems.to_string(),
         other => panic!("{other:?}"),
     };
     assert!(refused(&one).contains("another drivelab writes"));

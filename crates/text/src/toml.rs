@@ -68,7 +68,7 @@ pub fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
 }
 
 /// A key that no getter has read.
-pub struct Stranger {
+pub struct UnknownKey {
     /// Name of the key.
     pub key: String,
     /// Place of the key.
@@ -78,10 +78,10 @@ pub struct Stranger {
 }
 
 /// Returns the keys of a table that are not in `asked`.
-pub fn strangers(table: &dyn TableLike, asked: &BTreeSet<String>) -> Vec<Stranger> {
+pub fn strangers(table: &dyn TableLike, asked: &BTreeSet<String>) -> Vec<UnknownKey> {
     let unknown = table.iter().filter(|(key, _)| !asked.contains(*key));
     unknown
-        .map(|(key, item)| Stranger {
+        .map(|(key, item)| UnknownKey {
             key: key.to_owned(),
             at: key_span(table, key).or_else(|| item.span()),
             help: match nearest(key, asked.iter().map(String::as_str)) {
@@ -113,7 +113,7 @@ impl<'a> Page<'a> {
     }
 
     /// Records a problem at these bytes.
-    pub fn wrong(
+    pub fn add_problem(
         &self,
         at: Option<Range<usize>>,
         what: impl Into<String>,
@@ -165,9 +165,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Records a problem with a key's value.
-    pub fn wrong(&self, key: &str, what: impl Into<String>, help: impl Into<String>) {
+    pub fn add_problem(&self, key: &str, what: impl Into<String>, help: impl Into<String>) {
         let what = format!("{}: {}", self.name, what.into());
-        self.page.wrong(self.place(key), what, help);
+        self.page.add_problem(self.place(key), what, help);
     }
 
     /// Records a problem at these bytes.
@@ -178,7 +178,7 @@ impl<'a> Cursor<'a> {
         help: impl Into<String>,
     ) {
         let what = format!("{}: {}", self.name, what.into());
-        self.page.wrong(at, what, help);
+        self.page.add_problem(at, what, help);
     }
 
     /// Checks whether the key is present.
@@ -196,7 +196,7 @@ impl<'a> Cursor<'a> {
     pub fn value(&mut self, key: &'static str) -> Option<&'a Value> {
         let item = self.item(key)?;
         if item.as_value().is_none() {
-            self.wrong(key, format!("`{key}` is a table, not a value"), "");
+            self.add_problem(key, format!("`{key}` is a table, not a value"), "");
         }
         item.as_value()
     }
@@ -208,7 +208,7 @@ impl<'a> Cursor<'a> {
             Some(text) if !text.trim().is_empty() => Some(text.to_owned()),
             _ => {
                 let what = format!("`{key}` must be a text in quotes");
-                self.wrong(key, what, "");
+                self.add_problem(key, what, "");
                 None
             }
         }
@@ -218,7 +218,7 @@ impl<'a> Cursor<'a> {
     pub fn text(&mut self, key: &'static str) -> String {
         if !self.table.contains_key(key) {
             self.asked.insert(key.to_owned());
-            self.wrong(key, format!("`{key}` is missing"), "write a text in quotes");
+            self.add_problem(key, format!("`{key}` is missing"), "write a text in quotes");
         }
         self.maybe_text(key).unwrap_or_default()
     }
@@ -238,7 +238,7 @@ impl<'a> Cursor<'a> {
         };
         list.unwrap_or_else(|| {
             let what = format!("`{key}` must be a list of texts");
-            self.wrong(key, what, "such as [\"--rw=randread\", \"--bs=4k\"]");
+            self.add_problem(key, what, "such as [\"--rw=randread\", \"--bs=4k\"]");
             Vec::new()
         })
     }
@@ -256,7 +256,7 @@ impl<'a> Cursor<'a> {
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
             let help = format!("from {} to {}, without quotes", range.start(), range.end());
-            self.wrong(key, format!("`{key}` must be a whole number"), help);
+            self.add_problem(key, format!("`{key}` must be a whole number"), help);
         }
         number
     }
@@ -269,7 +269,7 @@ impl<'a> Cursor<'a> {
         let Some(tables) = item.as_array_of_tables() else {
             let what = format!("`{key}` is not a list of tables");
             self.page
-                .wrong(item.span(), what, format!("write [[{key}]]"));
+                .add_problem(item.span(), what, format!("write [[{key}]]"));
             return Vec::new();
         };
         let tables = tables.iter();
@@ -285,7 +285,7 @@ impl<'a> Cursor<'a> {
         };
         let Some(table) = item.as_table_like() else {
             let help = format!("such as {key} = {{ \"xpoint.power.limit\" = \"12 W\" }}");
-            self.wrong(key, format!("`{key}` must be a table"), help);
+            self.add_problem(key, format!("`{key}` must be a table"), help);
             return Vec::new();
         };
         let mut pairs = Vec::new();
@@ -294,7 +294,7 @@ impl<'a> Cursor<'a> {
                 Some(value) => pairs.push((name.to_owned(), value)),
                 None => {
                     let what = format!("`{key}.{name}` is a table, not a value");
-                    self.wrong(key, what, "put dotted keys in quotes");
+                    self.add_problem(key, what, "put dotted keys in quotes");
                 }
             }
         }
@@ -307,7 +307,7 @@ impl Drop for Cursor<'_> {
     fn drop(&mut self) {
         for unknown in strangers(self.table, &self.asked) {
             let what = format!("{}: unknown key `{}`", self.name, unknown.key);
-            self.page.wrong(unknown.at, what, unknown.help);
+            self.page.add_problem(unknown.at, what, unknown.help);
         }
     }
 }

@@ -45,7 +45,7 @@ impl Blocks {
     pub(crate) fn draw(&self, stream: &mut Stream) -> u32 {
         match self {
             Blocks::Fixed(bytes) => *bytes,
-            Blocks::Range { min, step, steps } => min + step * stream.below(*steps) as u32,
+            Blocks::Range { min, step, steps } => min + step * stream.uniform_below(*steps) as u32,
             Blocks::Split(shares) => {
                 let percent = stream.unit() * 100.0;
                 shares

@@ -52,7 +52,7 @@ impl Placement {
     #[inline]
     fn place(&self, rank: u64, blocks: u64) -> u64 {
         match self {
-            Placement::Spread(permutation) => permutation.at(rank),
+            Placement::Spread(permutation) => permutation.image(rank),
             Placement::From(first) => (rank + first) % blocks,
         }
     }
@@ -112,7 +112,7 @@ impl Sampler {
     fn draw_one(&self, blocks: u64, stream: &mut Stream) -> u64 {
         match self {
             Sampler::Map => unreachable!("walked by draw"),
-            Sampler::Uniform => stream.below(blocks),
+            Sampler::Uniform => stream.uniform_below(blocks),
             Sampler::Zipf(zipf, placement) => placement.place(zipf.draw(stream) - 1, blocks),
             Sampler::Pareto {
                 exponent,
@@ -133,7 +133,7 @@ impl Sampler {
                     .iter()
                     .find(|zone| access < zone.0)
                     .unwrap_or(&zones[zones.len() - 1]);
-                zone.1 + stream.below(zone.2)
+                zone.1 + stream.uniform_below(zone.2)
             }
         }
     }

@@ -7,13 +7,13 @@ use model::{Op, Time};
 pub(crate) struct InFlight {
     pub(crate) thread: u32,
     pub(crate) bytes: u32,
-    pub(crate) kind: Counted,
+    pub(crate) kind: IoClass,
     pub(crate) submitted: Time,
 }
 
 /// The statistics that count a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Counted {
+pub(crate) enum IoClass {
     #[default]
     Read,
     Write,
@@ -21,15 +21,15 @@ pub(crate) enum Counted {
     Sync,
 }
 
-impl Counted {
+impl IoClass {
     /// Returns how a command with this operation is counted.
     #[inline]
-    pub(crate) fn of(op: Op) -> Counted {
+    pub(crate) fn from_op(op: Op) -> IoClass {
         match op {
-            Op::Read => Counted::Read,
-            Op::Write => Counted::Write,
-            Op::Flush => Counted::Sync,
-            Op::Deallocate | Op::WriteZeroes => Counted::Trim,
+            Op::Read => IoClass::Read,
+            Op::Write => IoClass::Write,
+            Op::Flush => IoClass::Sync,
+            Op::Deallocate | Op::WriteZeroes => IoClass::Trim,
         }
     }
 }

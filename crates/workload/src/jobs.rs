@@ -11,10 +11,10 @@
 
 use core::hint::cold_path;
 
-use model::engine::{Events, Workload};
+use model::engine::{EventQueue, Workload};
 use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 
-use super::in_flight::{Counted, InFlight};
+use super::in_flight::{InFlight, IoClass};
 use super::job::Job;
 use super::settings::{JobCopy, resolve};
 use super::thread::{Next, Stage, Thread};
@@ -31,7 +31,7 @@ fn lags(settings: &[JobCopy], seed: u64) -> Vec<Span> {
     settings
         .iter()
         .map(|one| {
-            let gap = Span::from_ns(random.below(START_GAP.ns()));
+            let gap = Span::from_ns(random.uniform_below(START_GAP.ns()));
             lag = if phase == Some(one.phase) {
                 lag + gap
             } else {
@@ -68,7 +68,7 @@ pub struct Jobs<'a> {
     slots: Vec<InFlight>,
     ready: Vec<u32>,
     ready_at: Time,
-    timers: Events,
+    timers: EventQueue,
     phase: u32,
     running: u32,
     series_every: Span,
@@ -112,7 +112,7 @@ impl<'a> Jobs<'a> {
             slots: vec![InFlight::default(); next_id as usize],
             ready: Vec::with_capacity(count),
             ready_at: Time::ZERO,
-            timers: Events::with_capacity(count * 2),
+            timers: EventQueue::with_capacity(count * 2),
             phase: 0,
             running: 0,
             series_every,
@@ -222,7 +222,7 @@ impl<'a> Jobs<'a> {
                 self.series_every,
             );
         }
-        if thread.is_watched() && slot.kind != Counted::Sync {
+        if thread.is_watched() && slot.kind != IoClass::Sync {
             cold_path();
             thread.watch(now, &slot, latency);
         }
@@ -311,7 +311,7 @@ impl Workload for Jobs<'_> {
     fn complete(&mut self, now: Time, completion: &Completion) {
         let slot = self.slots[completion.id as usize];
         let thread = &mut self.threads[slot.thread as usize].thread;
-        if !thread.reaps_batches() || slot.kind == Counted::Sync {
+        if !thread.reaps_batches() || slot.kind == IoClass::Sync {
             self.take(now, completion, slot);
             return;
         }

@@ -128,7 +128,7 @@ impl Offsets {
         }
         self.left[d] = self.sequence - 1;
         let percent = self.percentage_random[d];
-        percent >= 100 || self.stream.below(100) < u64::from(percent)
+        percent >= 100 || self.stream.uniform_below(100) < u64::from(percent)
     }
 
     #[inline]

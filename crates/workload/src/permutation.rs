@@ -52,7 +52,7 @@ impl Permutation {
 
     /// Returns the image of `index`; both are below `n`.
     #[inline]
-    pub(crate) fn at(&self, index: u64) -> u64 {
+    pub(crate) fn image(&self, index: u64) -> u64 {
         let mut x = self.mix(index);
         while x >= self.n {
             x = self.mix(x);
@@ -121,7 +121,7 @@ mod tests {
                 seen.sort_unstable();
                 prop_assert_eq!(seen, (0..n).collect::<Vec<_>>());
             }
-            let mut images: Vec<u64> = (0..n).map(|index| permutation.at(index)).collect();
+            let mut images: Vec<u64> = (0..n).map(|index| permutation.image(index)).collect();
             images.sort_unstable();
             prop_assert_eq!(images, (0..n).collect::<Vec<_>>());
         }

@@ -5,7 +5,7 @@ use super::job::Job;
 
 /// Queue slots of one thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct QueueSlots {
     depth: u32,
     in_flight: u32,
     /// I/Os per system call.
@@ -19,10 +19,10 @@ pub(crate) struct Places {
     refilling: bool,
 }
 
-impl Places {
+impl QueueSlots {
     /// Creates slots that are all free.
-    pub(crate) fn new(job: &Job, depth: u32) -> Places {
-        Places {
+    pub(crate) fn new(job: &Job, depth: u32) -> QueueSlots {
+        QueueSlots {
             depth,
             in_flight: 0,
             batch: job.iodepth_batch.clamp(1, depth),
@@ -123,7 +123,7 @@ mod tests {
 
     /// Returns the number of outstanding I/Os when the thread starts to refill, after all slots have been in use.
     fn begins(job: &Job) -> u32 {
-        let mut places = Places::new(job, 16);
+        let mut places = QueueSlots::new(job, 16);
         while !places.filled_up() {
             places.take();
         }
@@ -145,8 +145,8 @@ mod tests {
             ..Job::default()
         };
         assert_eq!(begins(&batches), 10);
-        assert!(Places::new(&batches, 16).reaps_batches());
-        assert!(!Places::new(&low, 16).reaps_batches());
+        assert!(QueueSlots::new(&batches, 16).reaps_batches());
+        assert!(!QueueSlots::new(&low, 16).reaps_batches());
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
             iodepth_batch: 3,
             ..Job::default()
         };
-        let places = Places::new(&job, 16);
+        let places = QueueSlots::new(&job, 16);
         let mut in_batch = 0;
         let joins = [(); 7].map(|()| places.joins(&mut in_batch));
         assert_eq!(joins, [false, true, true, false, true, true, false]);

@@ -36,7 +36,7 @@ pub enum Pace {
 impl Pace {
     /// Returns the default pace: as recorded. For a trace with an order but without times, one request after another,
     /// as fio replays such a log unless `iodepth` is set.
-    pub fn of(trace: &Trace) -> Pace {
+    pub fn for_trace(trace: &Trace) -> Pace {
         if trace.timed {
             Pace::Recorded(1.0)
         } else {
@@ -47,7 +47,7 @@ impl Pace {
 
 /// Treatment of addresses beyond the end of the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum Beyond {
+pub enum OutOfRangePolicy {
     /// Refuse the replay. This is the default, because folding changes the requests of a trace.
     #[default]
     Refuse,
@@ -75,15 +75,15 @@ impl Layout {
     /// request.
     ///
     /// # Errors
-    /// With [`Beyond::Refuse`]: requests beyond the end of the drive (`drive` names it), with their number and the
+    /// With [`OutOfRangePolicy::Refuse`]: requests beyond the end of the drive (`drive` names it), with their number and the
     /// first one. Always: requests longer than the drive.
     pub fn new(
         trace: &Trace,
         drive: &str,
         capacity: Capacity,
-        beyond: Beyond,
+        beyond: OutOfRangePolicy,
     ) -> Result<Layout, Problems> {
-        let mut layout = Layout::of(trace, capacity);
+        let mut layout = Layout::from_trace(trace, capacity);
         let mut too_long = (0, None);
         let mut out = (0, None);
         for record in &trace.records {
@@ -112,7 +112,7 @@ impl Layout {
             return Err(layout.refusal(trace, &first, what, None));
         }
         if let (count, Some(first)) = out {
-            if beyond == Beyond::Refuse {
+            if beyond == OutOfRangePolicy::Refuse {
                 let of = trace.records.len();
                 let end = capacity.bytes;
                 let what =
@@ -133,7 +133,7 @@ impl Layout {
     }
 
     /// Places the volumes without checks.
-    fn of(trace: &Trace, capacity: Capacity) -> Layout {
+    fn from_trace(trace: &Trace, capacity: Capacity) -> Layout {
         let mut next = 0;
         let ends = trace.summary().ends;
         let bases = ends.iter().map(|end| {
@@ -219,7 +219,7 @@ fn timed_ios(trace: &Trace) -> Arc<[TimedIo]> {
         bytes: u64::MAX,
         block: 512,
     };
-    let layout = Layout::of(trace, anywhere);
+    let layout = Layout::from_trace(trace, anywhere);
     let requests = trace.records.iter().map(Record::request);
     let kept = requests.filter(|request| request.bytes > 0 || request.op == Op::Flush);
     kept.map(|request| {

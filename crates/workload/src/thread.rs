@@ -7,13 +7,13 @@ use core::hint::cold_path;
 use model::{Command, CommandId, Completion, Op, Payload, Span, Stream, Time};
 
 use super::blocks::Blocks;
-use super::in_flight::{Counted, InFlight};
+use super::in_flight::{InFlight, IoClass};
 use super::job::{Direction, Job, Mix, SyncMode, ThinkTime, whole_pages};
 use super::offsets::Offsets;
 use super::pacing::Pacer;
 use super::passes::Passes;
 use super::pauses::{Pause, Pauses};
-use super::places::Places;
+use super::places::QueueSlots;
 use super::settings::JobCopy;
 use super::watch::{Advice, DepthSearch, SteadyWatch};
 
@@ -60,7 +60,7 @@ pub(crate) struct Thread {
     pub(crate) ended: Time,
     /// End of `runtime`.
     until: Time,
-    places: Places,
+    places: QueueSlots,
     free: Vec<CommandId>,
     mix: Mix,
     read_percent: u32,
@@ -114,7 +114,7 @@ impl Thread {
             count_from: Time::ZERO,
             ended: Time::ZERO,
             until: Time::NEVER,
-            places: Places::new(job, settings.depth),
+            places: QueueSlots::new(job, settings.depth),
             free,
             mix: job.mix,
             read_percent: job.read_percent,
@@ -243,10 +243,10 @@ impl Thread {
 
     /// Processes a completion; returns whether the thread may have an I/O to issue.
     #[inline]
-    pub(crate) fn complete(&mut self, now: Time, id: CommandId, kind: Counted) -> bool {
+    pub(crate) fn complete(&mut self, now: Time, id: CommandId, kind: IoClass) -> bool {
         self.free.push(id);
         self.ended = now;
-        if kind == Counted::Sync {
+        if kind == IoClass::Sync {
             self.sync_in_flight = false;
             return true;
         }
@@ -437,7 +437,7 @@ impl Thread {
         slots[id as usize] = InFlight {
             thread: self.index,
             bytes: 0,
-            kind: Counted::Sync,
+            kind: IoClass::Sync,
             submitted: now,
         };
         let mut command = Command::flush(id);
@@ -497,7 +497,7 @@ impl Thread {
             Mix::Write => Direction::Write,
             Mix::Trim | Mix::TrimWrite => Direction::Trim,
             Mix::ReadWrite => {
-                if self.stream.below(100) < u64::from(self.read_percent) {
+                if self.stream.uniform_below(100) < u64::from(self.read_percent) {
                     Direction::Read
                 } else {
                     Direction::Write
@@ -574,7 +574,7 @@ impl Thread {
         slots[id as usize] = InFlight {
             thread: self.index,
             bytes,
-            kind: Counted::of(op),
+            kind: IoClass::from_op(op),
             submitted: now,
         };
         let (offset, bytes) = if job.whole_pages {

@@ -61,10 +61,10 @@ fn a_log_without_times_has_an_order_only() {
     let log = "fio version 2 iolog\n/f add\n/f open\n/f read 0 4096\n/f write 8192 512\n/f close\n";
     let trace = told(log);
     assert!(!trace.timed);
-    assert_eq!(Pace::of(&trace), Pace::Depth(1));
+    assert_eq!(Pace::for_trace(&trace), Pace::Depth(1));
     let waits = log.replace("/f write", "/f wait 500 0\n/f write");
     assert!(told(&waits).timed);
-    assert_eq!(Pace::of(&told(&waits)), Pace::Recorded(1.0));
+    assert_eq!(Pace::for_trace(&told(&waits)), Pace::Recorded(1.0));
     // Version 3 has a time in each line.
     assert!(told("fio version 3 iolog\n0 /f add\n0 /f read 0 4096\n").timed);
 }

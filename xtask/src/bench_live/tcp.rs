@@ -7,15 +7,15 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::load::Moment;
-use super::{DEPTHS, ROUNDS, Running, at_all_depths, cores, ratios};
+use super::{DEPTHS, ROUNDS, ServerProcess, at_all_depths, cores, ratios};
 use crate::shell::{is_there, output, program, target};
 
 const NVME: &str = "127.0.0.1:14420";
 const NBD_PORT: &str = "14421";
 
-fn start(command: &mut Command) -> Result<Running, String> {
+fn start(command: &mut Command) -> Result<ServerProcess, String> {
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let running = Running(child.map_err(|error| format!("{command:?}: {error}"))?);
+    let running = ServerProcess(child.map_err(|error| format!("{command:?}: {error}"))?);
     sleep(Duration::from_millis(1_500));
     Ok(running)
 }

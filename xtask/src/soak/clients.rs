@@ -112,7 +112,7 @@ fn python(script: &Path, task: &Task<'_>) -> Command {
 
 /// State of a running client, from its output.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ClientState {
     /// The result of the check, when it is complete.
     pub(super) checked: Option<String>,
     /// Acknowledged data that is missing.
@@ -129,7 +129,7 @@ pub(super) struct Told {
     pub(super) rest: String,
 }
 
-impl Told {
+impl ClientState {
     /// Returns the last of the other lines, joined.
     pub(super) fn tail(&self) -> String {
         let lines: Vec<&str> = self.rest.lines().rev().take(6).collect();
@@ -160,7 +160,7 @@ impl Told {
 pub(super) struct Talk {
     child: Child,
     lines: Receiver<String>,
-    pub(super) told: Told,
+    pub(super) told: ClientState,
     /// Whether its output has ended.
     pub(super) is_over: bool,
 }
@@ -192,13 +192,13 @@ impl Talk {
         Ok(Talk {
             child,
             lines,
-            told: Told::default(),
+            told: ClientState::default(),
             is_over: false,
         })
     }
 
     /// Reads output until `done`, or until the output ends, for at most `limit`. Returns whether `done` was reached.
-    pub(super) fn until(&mut self, limit: Duration, done: impl Fn(&Told) -> bool) -> bool {
+    pub(super) fn until(&mut self, limit: Duration, done: impl Fn(&ClientState) -> bool) -> bool {
         let end = Instant::now() + limit;
         loop {
             if done(&self.told) {

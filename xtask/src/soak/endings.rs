@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::clients::{Client, Talk, Told};
+use super::clients::{Client, ClientState, Talk};
 use super::random::Random;
 use super::server::Server;
 use super::shapes::Member;
@@ -60,7 +60,7 @@ impl Ending {
 
 /// State of a round after its server has ended.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct RoundResult {
     /// Description of the ending.
     pub(super) how: String,
     /// The last acknowledged commit of this round, if there was one.
@@ -81,20 +81,20 @@ pub(super) fn end(
     server: &mut Server,
     talk: &mut Talk,
     random: &mut Random,
-) -> Ended {
+) -> RoundResult {
     let (from, to) = client.acknowledgements();
-    let enough = random.between(from, to);
+    let enough = random.number(from, to);
     let is_orderly = match ending {
         Ending::Terminate => true,
         Ending::Kill | Ending::PowerCut => false,
         Ending::MemberCut | Ending::MemberDies if member.refuses => true,
-        Ending::MemberCut | Ending::MemberDies | Ending::OldCopy => random.between(0, 2) == 0,
+        Ending::MemberCut | Ending::MemberDies | Ending::OldCopy => random.number(0, 2) == 0,
     };
-    let mut ended = Ended::default();
+    let mut ended = RoundResult::default();
     if !talk.until(WORK, |told| told.acknowledgements >= enough || told.is_gone)
         || talk.told.is_gone
     {
-        let Told {
+        let ClientState {
             acknowledgements,
             errors,
             ..
@@ -124,7 +124,7 @@ pub(super) fn end(
     }
     (ended.last, ended.acknowledgements) = (talk.told.last, talk.told.acknowledgements);
     if ending == Ending::PowerCut
-        && let Err(why) = server.tell("power-cut")
+        && let Err(why) = server.send_command("power-cut")
     {
         ended.wrong.get_or_insert(format!("power-cut: {why}"));
     }
@@ -157,7 +157,7 @@ fn stop(server: &mut Server, is_orderly: bool) -> Option<String> {
     }
     match server.terminate() {
         Ok(status) if status.success() => None,
-        Ok(status) => Some(format!("SIGTERM: {status}: {}", server.said())),
+        Ok(status) => Some(format!("SIGTERM: {status}: {}", server.log_text())),
         Err(why) => Some(why),
     }
 }
@@ -174,7 +174,7 @@ fn fault(
     let more = client.acknowledgements().0 / 2 + 1;
     let errors = talk.told.errors.len();
     for fault in faults {
-        server.tell(&format!("{}: {fault}", member.name))?;
+        server.send_command(&format!("{}: {fault}", member.name))?;
         let enough = talk.told.acknowledgements + more;
         talk.until(AWAY, |told| told.acknowledgements >= enough || told.is_gone);
     }

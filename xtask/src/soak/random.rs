@@ -21,14 +21,14 @@ impl Random {
     }
 
     /// Returns a number between `low` and `high`, both included.
-    pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub(super) fn number(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
 
     /// Shuffles the elements.
     pub(super) fn shuffle<T>(&mut self, all: &mut [T]) {
         for at in (1..all.len()).rev() {
-            all.swap(at, self.between(0, at as u64) as usize);
+            all.swap(at, self.number(0, at as u64) as usize);
         }
     }
 }

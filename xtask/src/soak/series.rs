@@ -10,7 +10,7 @@ use super::endings::{self, Ending};
 use super::guest::Tools;
 use super::random::Random;
 use super::report::{Finding, Kind, Table};
-use super::server::{Folder, Refused, Server};
+use super::server::{Folder, Server, StartError};
 use super::shapes::{Member, Shape};
 use crate::shell::program;
 
@@ -49,14 +49,14 @@ pub(super) struct Series<'a> {
     /// Number of stores that were kept.
     kept: u32,
     last: Option<u64>,
-    before: Option<Before>,
+    before: Option<PreviousRound>,
     /// The member whose store is an old copy; its newest files are stored next to it.
     newest: Option<Member>,
 }
 
 /// The previous round, which the next one checks.
 #[derive(Clone, Debug)]
-struct Before {
+struct PreviousRound {
     ending: Ending,
     how: String,
     turn: u64,
@@ -102,7 +102,7 @@ impl<'a> Series<'a> {
         // Once more on a new store, if the check of the old one has a finding.
         for _ in 0..2 {
             let members = self.shape.members;
-            let member = members[self.random.between(0, members.len() as u64 - 1) as usize];
+            let member = members[self.random.number(0, members.len() as u64 - 1) as usize];
             self.end_old_copy(table)?;
             // In a pool with one drive, nothing shows that a copy is old.
             let has_copy = ending == Ending::OldCopy
@@ -137,7 +137,7 @@ impl<'a> Series<'a> {
                 ended.how,
                 start.elapsed().as_secs_f64()
             );
-            let before = Before {
+            let before = PreviousRound {
                 ending,
                 how: ended.how,
                 turn: self.turns,
@@ -183,7 +183,7 @@ impl<'a> Series<'a> {
         let (binary, size) = (self.setting.binary, self.client.size());
         match Server::start(binary, self.shape.pool, size, &self.folder) {
             Ok(server) => drop(server),
-            Err(Refused(why)) => {
+            Err(StartError(why)) => {
                 println!(
                     "{} {}: the old copy is refused: {why}",
                     self.shape.name,
@@ -210,12 +210,12 @@ impl<'a> Series<'a> {
         if let Some((mut server, _)) = self.checked(false, table)?
             && !server.terminate().is_ok_and(|status| status.success())
         {
-            let before = Before {
+            let before = PreviousRound {
                 ending: Ending::Terminate,
                 how: String::from("the last check"),
                 turn: self.turns,
             };
-            self.find(Kind::Error, &before, server.said(), None, table);
+            self.find(Kind::Error, &before, server.log_text(), None, table);
         }
         Ok(())
     }
@@ -233,7 +233,7 @@ impl<'a> Series<'a> {
             ..
         } = *self.setting;
         let before = self.before.take();
-        let attempt = before.clone().unwrap_or(Before {
+        let attempt = before.clone().unwrap_or(PreviousRound {
             ending: self.chosen[0],
             how: String::from("a new store"),
             turn: self.turns,
@@ -241,7 +241,7 @@ impl<'a> Series<'a> {
         let server = match Server::start(binary, self.shape.pool, self.client.size(), &self.folder)
         {
             Ok(server) => server,
-            Err(Refused(why)) => {
+            Err(StartError(why)) => {
                 let kept = self.keep();
                 self.find(Kind::Refused, &attempt, why, kept, table);
                 return Ok(None);
@@ -285,7 +285,7 @@ impl<'a> Series<'a> {
                 ),
             ),
         };
-        let what = format!("{what}; the server said: {}", server.said());
+        let what = format!("{what}; the server said: {}", server.log_text());
         drop(talk);
         drop(server);
         let kept = self.keep();
@@ -319,7 +319,7 @@ impl<'a> Series<'a> {
     fn find(
         &self,
         kind: Kind,
-        before: &Before,
+        before: &PreviousRound,
         what: String,
         kept: Option<PathBuf>,
         table: &mut Table,

@@ -36,7 +36,7 @@ pub(super) struct Server {
 
 /// Reason why there is no server.
 #[derive(Debug)]
-pub(super) struct Refused(pub(super) String);
+pub(super) struct StartError(pub(super) String);
 
 /// Returns a program that the kernel kills when this one ends.
 pub(super) fn mortal(name: impl AsRef<std::ffi::OsStr>) -> Command {
@@ -53,8 +53,8 @@ impl Server {
         pool: &str,
         size: &str,
         folder: &Folder,
-    ) -> Result<Server, Refused> {
-        let failed = |error: std::io::Error| Refused(error.to_string());
+    ) -> Result<Server, StartError> {
+        let failed = |error: std::io::Error| StartError(error.to_string());
         for socket in ["nbd", "disk", "control"] {
             let _ = fs::remove_file(folder.path(socket));
         }
@@ -82,14 +82,14 @@ impl Server {
         let start = Instant::now();
         loop {
             if let Ok(Some(status)) = server.child.try_wait() {
-                return Err(Refused(format!("{status}: {}", server.said())));
+                return Err(StartError(format!("{status}: {}", server.log_text())));
             }
             if server.greets() {
                 return Ok(server);
             }
             if start.elapsed() > LIMIT {
                 server.kill();
-                return Err(Refused(format!(
+                return Err(StartError(format!(
                     "does not listen after {} s",
                     LIMIT.as_secs()
                 )));
@@ -109,12 +109,12 @@ impl Server {
     }
 
     /// Returns its log without the advice for clients, on one line.
-    pub(super) fn said(&self) -> String {
-        said(&self.folder.join("serve.log"))
+    pub(super) fn log_text(&self) -> String {
+        read_log(&self.folder.join("serve.log"))
     }
 
     /// Sends a line to the control socket; the error is the server's answer.
-    pub(super) fn tell(&self, line: &str) -> Result<(), String> {
+    pub(super) fn send_command(&self, line: &str) -> Result<(), String> {
         let answer = || -> std::io::Result<String> {
             let mut stream = UnixStream::connect(self.folder.join("control"))?;
             stream.set_read_timeout(Some(ANSWER))?;
@@ -167,7 +167,7 @@ impl Drop for Server {
 }
 
 /// Returns a server's log without its advice for clients, on one line.
-pub(super) fn said(log: &Path) -> String {
+pub(super) fn read_log(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let advice = |line: &&str| {
         line.starts_with("  ") && !line.trim_start().starts_with('=') && !line.contains("lost")

@@ -1,6 +1,6 @@
 //! `kind = "raid5"` and `kind = "raid6"`: chunks over all `members`, with one or two parity chunks in each stripe.
 
-use model::tier::{ArrayConfig, Kind};
+use model::tier::{Kind, ParityArrayConfig};
 
 use super::{KindReader, TierReader};
 
@@ -14,10 +14,10 @@ pub(super) const RAID6: KindReader = KindReader {
     read: |tier| Kind::Raid6(read(tier)),
 };
 
-fn read<const PARITY: u16>(tier: &mut TierReader<'_, '_>) -> ArrayConfig<PARITY> {
+fn read<const PARITY: u16>(tier: &mut TierReader<'_, '_>) -> ParityArrayConfig<PARITY> {
     tier.children("members", usize::from(PARITY) + 2..=32);
-    let default = ArrayConfig::<PARITY>::default();
-    ArrayConfig {
+    let default = ParityArrayConfig::<PARITY>::default();
+    ParityArrayConfig {
         chunk: tier
             .keys
             .bytes("chunk", 4096..=1 << 30, default.chunk.into()) as u32,

@@ -8,26 +8,26 @@ use model::media::{DriveConfig, Medium};
 use model::tier::config::LABEL_BYTES;
 use model::tier::{Kind, Member, PoolConfig, Target, TierConfig, TierSettings};
 
-use super::keys::{Keys, Noted};
+use super::keys::{CurrentSetting, Keys};
 use super::members::Drives;
-use super::outline::{At, Named, Outline};
-use super::{KINDS, PoolSheet, Role, TierSheet};
+use super::outline::{LocatedName, ParsedPool, TextRange};
+use super::{ChildRole, KINDS, PoolSheet, TierSheet};
 use crate::section::Findings;
 use text::problem::nearest;
 use text::quantity::decimal;
 use text::toml::{SourceFile, quoted};
 
 /// A named part of the pool: a member, a slice or a tier.
-struct Thing {
+struct NamedPart {
     name: String,
-    at: At,
-    what: What,
+    at: TextRange,
+    what: NameTarget,
     /// The tier that uses it.
     used_by: Option<String>,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum NameTarget {
     Member(u16),
     Slice(Target),
     /// Index of the tier's entry.
@@ -46,10 +46,10 @@ enum Progress {
 pub(super) struct Assembly<'a> {
     findings: &'a Findings,
     file: &'a SourceFile,
-    outline: &'a Outline,
+    outline: &'a ParsedPool,
     drives: &'a Drives,
-    settings: &'a RefCell<Vec<Noted>>,
-    things: Vec<Thing>,
+    settings: &'a RefCell<Vec<CurrentSetting>>,
+    things: Vec<NamedPart>,
     progress: Vec<Progress>,
     tiers: Vec<TierConfig>,
     sheets: Vec<TierSheet>,
@@ -68,7 +68,7 @@ pub(super) struct TierReader<'t, 'a> {
     /// Name of the tier in messages.
     name: String,
     children: Vec<Target>,
-    roles: Vec<Role>,
+    roles: Vec<ChildRole>,
 }
 
 /// Builds the configuration that the outline describes, and its sheet. If there is a problem, records it and returns
@@ -76,7 +76,7 @@ pub(super) struct TierReader<'t, 'a> {
 pub(super) fn assemble(
     findings: &Findings,
     file: &SourceFile,
-    outline: &Outline,
+    outline: &ParsedPool,
     drives: &Drives,
 ) -> Option<(PoolConfig<DriveConfig>, PoolSheet)> {
     let settings = RefCell::default();
@@ -145,18 +145,18 @@ pub(super) fn assemble(
 }
 
 impl<'a> Assembly<'a> {
-    fn wrong(&self, at: &At, what: String, help: impl Into<String>) {
+    fn add_problem(&self, at: &TextRange, what: String, help: impl Into<String>) {
         let problem = self.file.problem(at.clone(), what, Some(help.into()));
         self.findings.problems.borrow_mut().push(problem);
     }
 
-    fn add(&mut self, name: String, at: At, what: What) {
+    fn add(&mut self, name: String, at: TextRange, what: NameTarget) {
         if self.things.iter().any(|thing| thing.name == name) {
             let help = "members, slices and tiers need names of their own";
-            self.wrong(&at, format!("`{name}` is defined twice"), help);
+            self.add_problem(&at, format!("`{name}` is defined twice"), help);
             return;
         }
-        self.things.push(Thing {
+        self.things.push(NamedPart {
             name,
             at,
             what,
@@ -167,7 +167,7 @@ impl<'a> Assembly<'a> {
     fn name_members(&mut self) {
         let drives = self.drives;
         for (index, (name, at)) in drives.names.iter().zip(&drives.places).enumerate() {
-            self.add(name.clone(), at.clone(), What::Member(index as u16));
+            self.add(name.clone(), at.clone(), NameTarget::Member(index as u16));
         }
     }
 
@@ -180,12 +180,12 @@ impl<'a> Assembly<'a> {
             let found = self.resolve(&entry.of, &entry.name.text);
             let several = found.len() > 1 || entry.of.iter().any(|of| of.text.contains('*'));
             for (index, &thing) in found.iter().enumerate() {
-                let What::Member(member) = self.things[thing].what else {
+                let NameTarget::Member(member) = self.things[thing].what else {
                     let what = format!(
                         "slices.{}: `{}` is not a member",
                         entry.name.text, self.things[thing].name
                     );
-                    self.wrong(&entry.name.at, what, "slices are parts of drives");
+                    self.add_problem(&entry.name.at, what, "slices are parts of drives");
                     continue;
                 };
                 self.things[thing].used_by = Some(format!("slice `{}`", entry.name.text));
@@ -206,7 +206,7 @@ impl<'a> Assembly<'a> {
                         decimal(held.unwrap_or(0)),
                     );
                     let help = "a slice lies within its member and is larger than the 1 MiB that its label takes";
-                    self.wrong(&entry.name.at, what, help);
+                    self.add_problem(&entry.name.at, what, help);
                 }
                 let name = match several {
                     true => format!("{}.{index}", entry.name.text),
@@ -217,7 +217,7 @@ impl<'a> Assembly<'a> {
                     base,
                     bytes,
                 };
-                self.add(name, entry.name.at.clone(), What::Slice(target));
+                self.add(name, entry.name.at.clone(), NameTarget::Slice(target));
             }
         }
     }
@@ -227,23 +227,23 @@ impl<'a> Assembly<'a> {
             self.add(
                 tier.name.text.clone(),
                 tier.name.at.clone(),
-                What::Tier(index),
+                NameTarget::Tier(index),
             );
         }
     }
 
     /// Finds the parts with these names. For a name without a part, records a problem of `who`.
-    fn resolve(&self, names: &[Named], who: &str) -> Vec<usize> {
+    fn resolve(&self, names: &[LocatedName], who: &str) -> Vec<usize> {
         self.resolve_in("", names, who)
     }
 
     /// As `resolve`, in one part of a cluster.
-    fn resolve_in(&self, scope: &str, names: &[Named], who: &str) -> Vec<usize> {
+    fn resolve_in(&self, scope: &str, names: &[LocatedName], who: &str) -> Vec<usize> {
         let mut found = Vec::new();
         for name in names {
             let full = format!("{scope}{}", name.text);
             let matching =
-                |(index, thing): (usize, &Thing)| matches(&full, &thing.name).then_some(index);
+                |(index, thing): (usize, &NamedPart)| matches(&full, &thing.name).then_some(index);
             let before = found.len();
             found.extend(self.things.iter().enumerate().filter_map(matching));
             if found.len() > before {
@@ -263,7 +263,7 @@ impl<'a> Assembly<'a> {
                     format!("there are `{}`", known().collect::<Vec<_>>().join("`, `"))
                 }
             };
-            self.wrong(&name.at, what, help);
+            self.add_problem(&name.at, what, help);
         }
         found
     }
@@ -275,7 +275,7 @@ impl<'a> Assembly<'a> {
             Progress::Reading => {
                 let entry = &self.outline.tiers[index];
                 let what = format!("tier.{}: the tier contains itself", entry.name.text);
-                self.wrong(
+                self.add_problem(
                     &entry.name.at,
                     what,
                     "the lowest tiers of a pool must consist of drives",
@@ -299,7 +299,7 @@ impl<'a> Assembly<'a> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the kinds are {}", super::kind_words()),
             };
-            self.wrong(&entry.kind.at, what, help);
+            self.add_problem(&entry.kind.at, what, help);
             return None;
         };
         let path = format!("tier.{}", entry.plain());
@@ -333,7 +333,7 @@ impl<'a> Assembly<'a> {
         if self.findings.problems.borrow().is_empty() {
             for what in kind.problems(&sizes) {
                 let what = format!("tier.{}: {what}", entry.plain());
-                self.wrong(&entry.name.at, what, "see docs/tiers.md");
+                self.add_problem(&entry.name.at, what, "see docs/tiers.md");
             }
         }
         self.capacities.push(kind.capacity(&sizes));
@@ -362,7 +362,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Returns the target that a part is for the tier above, and records its use. `None` if the part cannot be used.
-    fn target(&mut self, thing: usize, user: &str, at: &At) -> Option<Target> {
+    fn target(&mut self, thing: usize, user: &str, at: &TextRange) -> Option<Target> {
         if let Some(other) = &self.things[thing].used_by {
             let name = &self.things[thing].name;
             let what = match other == user {
@@ -371,14 +371,14 @@ impl<'a> Assembly<'a> {
             };
             let help =
                 "each member, slice or tier is in one place; parts of a drive are slices of it";
-            self.wrong(at, what, help);
+            self.add_problem(at, what, help);
             return None;
         }
         self.things[thing].used_by = Some(user.to_owned());
         match self.things[thing].what {
-            What::Slice(target) => Some(target),
-            What::Tier(tier) => self.tier(tier).map(Target::Tier),
-            What::Member(member) => {
+            NameTarget::Slice(target) => Some(target),
+            NameTarget::Tier(tier) => self.tier(tier).map(Target::Tier),
+            NameTarget::Member(member) => {
                 let config = self.drives.configs[usize::from(member)].as_ref()?;
                 Some(Target::Slice {
                     member,
@@ -402,17 +402,18 @@ impl<'a> Assembly<'a> {
                 }
             }
             None => {
-                let top =
-                    |thing: &Thing| matches!(thing.what, What::Tier(_)) && thing.used_by.is_none();
+                let top = |thing: &NamedPart| {
+                    matches!(thing.what, NameTarget::Tier(_)) && thing.used_by.is_none()
+                };
                 let tops = self.things.iter().enumerate().filter(|(_, it)| top(it));
                 served.extend(tops.map(|(index, thing)| (index, thing.at.clone())));
             }
         }
         let mut volumes = Vec::new();
         for (thing, at) in served {
-            if !matches!(self.things[thing].what, What::Tier(_)) {
+            if !matches!(self.things[thing].what, NameTarget::Tier(_)) {
                 let what = format!("serve: `{}` is not a tier", self.things[thing].name);
-                self.wrong(&at, what, "put it into a `concat` of one");
+                self.add_problem(&at, what, "put it into a `concat` of one");
                 continue;
             }
             if let Some(Target::Tier(tier)) = self.target(thing, "serve", &at) {
@@ -424,7 +425,7 @@ impl<'a> Assembly<'a> {
                 "write [tier.NAME] with `kind`: one of {}",
                 super::kind_words()
             );
-            self.wrong(&None, String::from("the pool has no tiers"), help);
+            self.add_problem(&None, String::from("the pool has no tiers"), help);
         }
         volumes
     }
@@ -436,12 +437,12 @@ impl<'a> Assembly<'a> {
             return;
         }
         let idle = self.things.iter().filter(|it| it.used_by.is_none());
-        let idle: Vec<&Thing> = idle.collect();
+        let idle: Vec<&NamedPart> = idle.collect();
         if let Some(first) = idle.first() {
             let names: Vec<&str> = idle.iter().map(|thing| &*thing.name).collect();
             let what = format!("no tier uses {}", quoted(&names));
             let help = "name it in a tier or in `serve`, or take it out";
-            self.wrong(&first.at, what, help);
+            self.add_problem(&first.at, what, help);
         }
     }
 }
@@ -496,7 +497,7 @@ impl TierReader<'_, '_> {
         for &thing in &found {
             children.extend(self.assembly.target(thing, &user, &at));
         }
-        self.roles.push(Role {
+        self.roles.push(ChildRole {
             name: role,
             children: children.len(),
         });

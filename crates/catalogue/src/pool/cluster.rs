@@ -5,11 +5,11 @@
 //! these figures is published for a product: the fallbacks are assumed.
 
 use model::Span;
-use model::tier::{ClusterConfig, Kind as Tier, Network, Node, Reads};
+use model::tier::{ClusterConfig, Kind as Tier, Network, NodeConfig, Reads};
 
 use super::keys::{Fallback, Keys};
 use super::outline::{
-    At, ClusterEntry, Form, Key, MemberEntry, Named, Outline, SliceEntry, TierEntry,
+    ClusterEntry, Form, Key, LocatedName, MemberEntry, ParsedPool, SliceEntry, TextRange, TierEntry,
 };
 use super::{KindReader, TierReader};
 use crate::Kind;
@@ -73,7 +73,7 @@ fn network(keys: &mut Keys<'_>) -> Network {
     }
 }
 
-fn node(keys: &mut Keys<'_>) -> Node {
+fn node(keys: &mut Keys<'_>) -> NodeConfig {
     let cores = keys.count("cores", 1..=4096, 16);
     let mut cpu = keys.section("cpu");
     let scale = assumed("1", "not fitted");
@@ -100,7 +100,7 @@ fn node(keys: &mut Keys<'_>) -> Node {
     let per_kib = span("per_kib", "250 ns", "a checksum and a copy");
     drop(cpu);
     let mut power = keys.section("power");
-    Node {
+    NodeConfig {
         cores: cores as u16,
         client,
         owner,
@@ -124,11 +124,15 @@ fn node(keys: &mut Keys<'_>) -> Node {
 
 /// Expands a file with `[cluster]`: one copy of everything per group on the simulated nodes, and a tier above the
 /// copies. The tier's own reader reports values that are not numbers. Returns the name prefixes of the copies.
-pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findings) -> Vec<String> {
+pub(super) fn spread(
+    outline: &mut ParsedPool,
+    file: &SourceFile,
+    findings: &Findings,
+) -> Vec<String> {
     let Some(mut cluster) = outline.cluster.take() else {
         return Vec::new();
     };
-    let wrong = |at: &At, what: &str, help: &str| {
+    let wrong = |at: &TextRange, what: &str, help: &str| {
         let problem = file.problem(at.clone(), String::from(what), Some(String::from(help)));
         findings.problems.borrow_mut().push(problem);
     };
@@ -148,7 +152,7 @@ pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findin
             "name the tier that a node has, such as `group = \"group\"`",
         );
         let last = outline.tiers.last().map(|tier| tier.name.text.clone());
-        Named {
+        LocatedName {
             text: last.unwrap_or_default(),
             at,
         }
@@ -157,9 +161,9 @@ pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findin
         let what = "`serve` is not allowed with `[cluster]`: the cluster itself is served";
         wrong(&cluster.at, what, "take it out");
     }
-    let mut whole = Outline {
+    let mut whole = ParsedPool {
         name: outline.name.take(),
-        ..Outline::default()
+        ..ParsedPool::default()
     };
     let (mut members, mut scopes) = (Vec::new(), Vec::new());
     for node in 0..nodes / fold {
@@ -170,7 +174,7 @@ pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findin
             scopes.push(scope);
         }
     }
-    let word = |at: &At| Named {
+    let word = |at: &TextRange| LocatedName {
         text: String::from("cluster"),
         at: at.clone(),
     };
@@ -203,28 +207,28 @@ fn take(keys: &mut Vec<Key>, name: &str) -> Option<Key> {
 }
 
 /// Returns the tier that a node has; if it is not named, the place where it belongs.
-fn group(cluster: &mut ClusterEntry, outline: &Outline) -> Result<Named, At> {
+fn group(cluster: &mut ClusterEntry, outline: &ParsedPool) -> Result<LocatedName, TextRange> {
     let key = take(&mut cluster.keys, "group").ok_or_else(|| cluster.at.clone())?;
     let text = match &key.form {
         Form::Value(value) => value.as_str().unwrap_or_default().to_owned(),
         _ => String::new(),
     };
     match outline.tiers.iter().any(|tier| tier.name.text == text) {
-        true => Ok(Named { text, at: key.at }),
+        true => Ok(LocatedName { text, at: key.at }),
         false => Err(key.at),
     }
 }
 
-fn scoped(scope: &str, name: &Named) -> Named {
-    Named {
+fn scoped(scope: &str, name: &LocatedName) -> LocatedName {
+    LocatedName {
         text: format!("{scope}{}", name.text),
         at: name.at.clone(),
     }
 }
 
 /// Copies all parts of a node's group, with a name prefix.
-fn copy(of: &Outline, scope: &str, to: &mut Outline) {
-    let named = |name: &Named| scoped(scope, name);
+fn copy(of: &ParsedPool, scope: &str, to: &mut ParsedPool) {
+    let named = |name: &LocatedName| scoped(scope, name);
     to.members.extend(of.members.iter().map(|it| MemberEntry {
         name: named(&it.name),
         drive: it.drive.clone(),

@@ -50,7 +50,7 @@ const OFFERED: [(&str, &[&str]); 6] = [
 
 /// A setting or figure that can be varied.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Dial {
+pub struct TunableSetting {
     /// Key for `--set`: `tier.NAME.KEY`.
     pub key: String,
     /// Present value as text.
@@ -64,7 +64,7 @@ pub struct Dial {
 impl DriveSheet {
     /// Returns the keys that can be varied on this pool, which `settings` produced. Empty for a drive that is not a
     /// pool, or for a pool that its name cannot load.
-    pub fn dials(&self, settings: &Settings) -> Vec<Dial> {
+    pub fn dials(&self, settings: &Settings) -> Vec<TunableSetting> {
         let (Some(config), Some(pool)) = (self.pool_config(), &self.pool) else {
             return Vec::new();
         };
@@ -77,12 +77,12 @@ impl DriveSheet {
                 let Some(now) = self.now(&key) else { continue };
                 let values = match words {
                     Some((_, words)) => words.clone(),
-                    None => around(&now),
+                    None => candidate_values(&now),
                 };
                 let takes = |value: &String| *value == now || self.takes(settings, &key, value);
                 let values: Vec<String> = values.into_iter().filter(takes).collect();
                 if values.len() > 1 {
-                    dials.push(Dial {
+                    dials.push(TunableSetting {
                         key,
                         now,
                         values,
@@ -124,7 +124,7 @@ impl DriveSheet {
 }
 
 /// Returns values around a quantity given as text, in ascending order, including the quantity.
-fn around(now: &str) -> Vec<String> {
+fn candidate_values(now: &str) -> Vec<String> {
     let value = as_value(now);
     let mut all: Vec<(f64, String)> = if let Some(Share(share)) = Share::read(&value) {
         let tenths = (0..=10).map(|tenth| (f64::from(tenth) / 10.0, format!("{} %", tenth * 10)));
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::{drive, pool_names};
 
-    fn dial(words: &str, key: &str) -> Dial {
+    fn dial(words: &str, key: &str) -> TunableSetting {
         let sheet = drive(words).expect("it loads");
         let dials = sheet.dials(&Settings::default());
         let found = dials.iter().find(|dial| dial.key == key);

@@ -10,7 +10,7 @@
 //! the expression. A tier has the name of its role, or by default of its kind. Names that contain one of `*=,;()` are
 //! not allowed.
 
-use super::outline::{At, Form, Key, MemberEntry, Named, Outline, TierEntry};
+use super::outline::{Form, Key, LocatedName, MemberEntry, ParsedPool, TextRange, TierEntry};
 use crate::change::as_value;
 use text::problem::Problem;
 use text::toml::SourceFile;
@@ -30,13 +30,13 @@ pub(super) fn is_expression(words: &str) -> bool {
 ///
 /// # Errors
 /// The first syntax error, with its place.
-pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
-    let mut words = Words { file, at: 0 };
+pub(super) fn read(file: &SourceFile) -> Result<ParsedPool, Problem> {
+    let mut words = ExpressionParser { file, at: 0 };
     let part = words.part(0)?;
     if words.at < file.text.trim_end().len() {
-        return Err(words.wrong("the pool has ended before it", "take it out"));
+        return Err(words.syntax_error("the pool has ended before it", "take it out"));
     }
-    if part.role.is_some() || part.count > 1 || matches!(part.what, What::Drive) {
+    if part.role.is_some() || part.count > 1 || matches!(part.what, PartKind::Drive) {
         let help = "write a kind and its members, such as `mirror(2*p4801x-100)`";
         let what = String::from("the expression is not a single pool");
         return Err(file.problem(part.name.at, what, Some(help.into())));
@@ -49,7 +49,7 @@ pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
         let help = format!("a pool has at most {MOST}");
         return Err(file.problem(None, String::from("too many drives or tiers"), Some(help)));
     }
-    let mut drives: Vec<Numbered> = drives.into_iter().map(Numbered::from).collect();
+    let mut drives: Vec<NumberedName> = drives.into_iter().map(NumberedName::from).collect();
     // Two files of the same name in different folders.
     for index in 1..drives.len() {
         let (before, rest) = drives.split_at_mut(index);
@@ -58,19 +58,19 @@ pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
             rest[0].called = format!("{}-{}", rest[0].plain, alike + 1);
         }
     }
-    let mut expanded = Expanded {
+    let mut expanded = ExpandedPool {
         drives,
-        tiers: tiers.into_iter().map(Numbered::from).collect(),
-        outline: Outline::default(),
+        tiers: tiers.into_iter().map(NumberedName::from).collect(),
+        outline: ParsedPool::default(),
     };
     for drive in &expanded.drives {
         expanded.outline.members.push(MemberEntry {
             scope: String::new(),
-            name: Named {
+            name: LocatedName {
                 text: drive.called.clone(),
                 at: drive.first.clone(),
             },
-            drive: Named {
+            drive: LocatedName {
                 text: drive.text.clone(),
                 at: drive.first.clone(),
             },
@@ -84,14 +84,14 @@ pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
 
 /// A parsed part.
 struct Part {
-    role: Option<Named>,
+    role: Option<LocatedName>,
     count: usize,
     /// Name of the drive, or of the kind.
-    name: Named,
-    what: What,
+    name: LocatedName,
+    what: PartKind,
 }
 
-enum What {
+enum PartKind {
     Drive,
     Pool {
         parts: Vec<Part>,
@@ -103,9 +103,9 @@ impl Part {
     /// Returns the name that the part has if it occurs once.
     fn called(&self) -> String {
         match (&self.what, &self.role) {
-            (What::Pool { .. }, Some(role)) => role.text.clone(),
-            (What::Pool { .. }, None) => self.name.text.clone(),
-            (What::Drive, _) => self.name.text.clone(),
+            (PartKind::Pool { .. }, Some(role)) => role.text.clone(),
+            (PartKind::Pool { .. }, None) => self.name.text.clone(),
+            (PartKind::Drive, _) => self.name.text.clone(),
         }
     }
 
@@ -113,26 +113,26 @@ impl Part {
     fn count(
         &self,
         times: usize,
-        drives: &mut Vec<(Named, usize)>,
-        tiers: &mut Vec<(Named, usize)>,
+        drives: &mut Vec<(LocatedName, usize)>,
+        tiers: &mut Vec<(LocatedName, usize)>,
     ) {
         let times = times.saturating_mul(self.count).min(MOST + 1);
         let counts = match self.what {
-            What::Drive => &mut *drives,
-            What::Pool { .. } => &mut *tiers,
+            PartKind::Drive => &mut *drives,
+            PartKind::Pool { .. } => &mut *tiers,
         };
         let called = self.called();
         match counts.iter_mut().find(|(name, _)| name.text == called) {
             Some((_, count)) => *count += times,
             None => counts.push((
-                Named {
+                LocatedName {
                     text: called,
                     at: self.name.at.clone(),
                 },
                 times,
             )),
         }
-        if let What::Pool { parts, .. } = &self.what {
+        if let PartKind::Pool { parts, .. } = &self.what {
             for part in parts {
                 part.count(times, drives, tiers);
             }
@@ -141,22 +141,22 @@ impl Part {
 }
 
 /// A name that may occur several times.
-struct Numbered {
+struct NumberedName {
     /// Text in the expression.
     text: String,
     /// For a path, the stem of its file name.
     plain: String,
     /// Name in the pool.
     called: String,
-    first: At,
+    first: TextRange,
     count: usize,
     next: usize,
 }
 
-impl From<(Named, usize)> for Numbered {
-    fn from((name, count): (Named, usize)) -> Numbered {
+impl From<(LocatedName, usize)> for NumberedName {
+    fn from((name, count): (LocatedName, usize)) -> NumberedName {
         let plain = crate::locate::stem(std::path::Path::new(&name.text)).to_owned();
-        Numbered {
+        NumberedName {
             called: plain.clone(),
             plain,
             text: name.text,
@@ -167,7 +167,7 @@ impl From<(Named, usize)> for Numbered {
     }
 }
 
-impl Numbered {
+impl NumberedName {
     fn next(&mut self) -> String {
         self.next += 1;
         match self.count {
@@ -177,28 +177,28 @@ impl Numbered {
     }
 }
 
-struct Expanded {
-    drives: Vec<Numbered>,
-    tiers: Vec<Numbered>,
-    outline: Outline,
+struct ExpandedPool {
+    drives: Vec<NumberedName>,
+    tiers: Vec<NumberedName>,
+    outline: ParsedPool,
 }
 
-impl Expanded {
+impl ExpandedPool {
     /// Adds a part and its contents as often as its count; returns the names.
-    fn add(&mut self, part: &Part) -> Vec<Named> {
+    fn add(&mut self, part: &Part) -> Vec<LocatedName> {
         let mut names = Vec::new();
         let called = part.called();
         for _ in 0..part.count {
             let text = match &part.what {
-                What::Drive => numbered(&mut self.drives, &called),
-                What::Pool { parts, settings } => {
+                PartKind::Drive => numbered(&mut self.drives, &called),
+                PartKind::Pool { parts, settings } => {
                     let text = numbered(&mut self.tiers, &called);
                     let mut keys = settings.clone();
                     for part in parts {
                         self.add_to(&mut keys, part);
                     }
                     self.outline.tiers.push(TierEntry {
-                        name: Named {
+                        name: LocatedName {
                             text: text.clone(),
                             at: part.name.at.clone(),
                         },
@@ -209,7 +209,7 @@ impl Expanded {
                     text
                 }
             };
-            names.push(Named {
+            names.push(LocatedName {
                 text,
                 at: part.name.at.clone(),
             });
@@ -241,21 +241,21 @@ impl Expanded {
     }
 }
 
-fn numbered(all: &mut [Numbered], text: &str) -> String {
+fn numbered(all: &mut [NumberedName], text: &str) -> String {
     let found = all.iter_mut().find(|one| one.text == text);
-    found.map(Numbered::next).unwrap_or_default()
+    found.map(NumberedName::next).unwrap_or_default()
 }
 
 /// Separators of words.
 const SIGNS: [char; 6] = ['*', '=', ',', ';', '(', ')'];
 
-struct Words<'a> {
+struct ExpressionParser<'a> {
     file: &'a SourceFile,
     at: usize,
 }
 
-impl Words<'_> {
-    fn wrong(&self, what: &str, help: &str) -> Problem {
+impl ExpressionParser<'_> {
+    fn syntax_error(&self, what: &str, help: &str) -> Problem {
         let text = &self.file.text;
         let start = self.at.min(text.len());
         let end = text[start..]
@@ -282,22 +282,22 @@ impl Words<'_> {
     }
 
     /// Returns the text up to the next separator.
-    fn word(&mut self, signs: &[char]) -> Option<Named> {
+    fn word(&mut self, signs: &[char]) -> Option<LocatedName> {
         let rest = &self.file.text[self.at..];
         let until = rest.find(signs).unwrap_or(rest.len());
         let word = rest[..until].trim();
         let start = self.at + (rest.len() - rest.trim_start().len()).min(until);
         self.at += until;
-        (!word.is_empty()).then(|| Named {
+        (!word.is_empty()).then(|| LocatedName {
             text: word.to_owned(),
             at: Some(start..start + word.len()),
         })
     }
 
-    fn name(&mut self, what: &str) -> Result<Named, Problem> {
+    fn name(&mut self, what: &str) -> Result<LocatedName, Problem> {
         let help = "such as `mirror(2*p4801x-100)` or `stripe(p3700-400, p3700-800; chunk=512k)`";
         self.word(&SIGNS)
-            .ok_or_else(|| self.wrong(&format!("{what} is missing here"), help))
+            .ok_or_else(|| self.syntax_error(&format!("{what} is missing here"), help))
     }
 
     fn part(&mut self, depth: usize) -> Result<Part, Problem> {
@@ -319,9 +319,9 @@ impl Words<'_> {
             name = self.name("a drive or a kind")?;
         }
         let what = match self.sign('(') {
-            false => What::Drive,
+            false => PartKind::Drive,
             true if depth == DEEPEST => {
-                return Err(self.wrong("pools are nested too deeply", "leave some out"));
+                return Err(self.syntax_error("pools are nested too deeply", "leave some out"));
             }
             true => self.inside(depth + 1)?,
         };
@@ -334,7 +334,7 @@ impl Words<'_> {
     }
 
     /// Parses the content of the brackets.
-    fn inside(&mut self, depth: usize) -> Result<What, Problem> {
+    fn inside(&mut self, depth: usize) -> Result<PartKind, Problem> {
         let mut parts = vec![self.part(depth)?];
         while self.sign(',') {
             parts.push(self.part(depth)?);
@@ -361,8 +361,8 @@ impl Words<'_> {
             return Err(self.file.problem(clash.at.clone(), what, Some(help)));
         }
         match self.sign(')') {
-            true => Ok(What::Pool { parts, settings }),
-            false => Err(self.wrong(
+            true => Ok(PartKind::Pool { parts, settings }),
+            false => Err(self.syntax_error(
                 "a `)` is missing here",
                 "parts are separated by `,`, settings follow after `;`",
             )),
@@ -373,13 +373,13 @@ impl Words<'_> {
         let help = "write settings as KEY=VALUE, such as `chunk=512k`";
         let key = self
             .word(&SIGNS)
-            .ok_or_else(|| self.wrong("a setting is missing here", help))?;
+            .ok_or_else(|| self.syntax_error("a setting is missing here", help))?;
         if !self.sign('=') {
-            return Err(self.wrong("a `=` is missing here", help));
+            return Err(self.syntax_error("a `=` is missing here", help));
         }
         let value = self
             .word(&[',', ';', '(', ')'])
-            .ok_or_else(|| self.wrong("a value is missing here", help))?;
+            .ok_or_else(|| self.syntax_error("a value is missing here", help))?;
         let place = match (key.at.clone(), value.at) {
             (Some(key), Some(value)) => Some(key.start..value.end),
             _ => None,

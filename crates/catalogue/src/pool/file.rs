@@ -4,7 +4,7 @@ use toml_edit::{Item, TableLike, Value};
 
 use super::keys::bytes_of;
 use super::outline::{
-    At, ClusterEntry, Form, Key, MemberEntry, Named, Outline, SliceEntry, TierEntry,
+    ClusterEntry, Form, Key, LocatedName, MemberEntry, ParsedPool, SliceEntry, TextRange, TierEntry,
 };
 use crate::Change;
 use text::problem::Problem;
@@ -23,13 +23,13 @@ pub(super) fn is_pool(file: &SourceFile) -> bool {
 }
 
 /// Reads the file into an outline, with the problems of its form.
-pub(super) fn read(file: &SourceFile) -> (Outline, Vec<Problem>) {
+pub(super) fn read(file: &SourceFile) -> (ParsedPool, Vec<Problem>) {
     let document = match parse(file) {
         Ok(document) => document,
-        Err(problems) => return (Outline::default(), problems.0),
+        Err(problems) => return (ParsedPool::default(), problems.0),
     };
     let page = Page::new(file);
-    let mut outline = Outline::default();
+    let mut outline = ParsedPool::default();
     {
         let mut root = Cursor::new(&page, "pool", document.as_table(), None);
         outline.name = Some(root.text("name"));
@@ -51,12 +51,15 @@ pub(super) fn read(file: &SourceFile) -> (Outline, Vec<Problem>) {
 }
 
 /// Returns the tables in a table of tables, each with its name.
-fn tables<'a>(root: &mut Cursor<'a>, key: &'static str) -> Vec<(String, At, &'a dyn TableLike)> {
+fn tables<'a>(
+    root: &mut Cursor<'a>,
+    key: &'static str,
+) -> Vec<(String, TextRange, &'a dyn TableLike)> {
     let Some(item) = root.item(key) else {
         return Vec::new();
     };
     let Some(table) = item.as_table_like() else {
-        root.wrong(
+        root.add_problem(
             key,
             format!("`{key}` is not a table"),
             format!("write [{key}]"),
@@ -83,14 +86,14 @@ fn tables<'a>(root: &mut Cursor<'a>, key: &'static str) -> Vec<(String, At, &'a 
 }
 
 /// Reads names with their places: a list of texts, or one text.
-fn names(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Named> {
-    let places: Vec<At> = match cursor.value(key) {
+fn names(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<LocatedName> {
+    let places: Vec<TextRange> = match cursor.value(key) {
         Some(Value::Array(array)) => array.iter().map(Value::span).collect(),
         _ => Vec::new(),
     };
     let whole = cursor.place(key);
     let texts = cursor.texts(key).into_iter().enumerate();
-    let named = |(index, text): (usize, String)| Named {
+    let named = |(index, text): (usize, String)| LocatedName {
         text,
         at: places
             .get(index)
@@ -113,7 +116,7 @@ fn cluster(root: &mut Cursor<'_>) -> Option<ClusterEntry> {
             continue;
         };
         let Some(table) = item.as_table_like() else {
-            root.wrong(
+            root.add_problem(
                 key,
                 format!("`{key}` is not a table"),
                 format!("write [{key}]"),
@@ -132,7 +135,7 @@ fn cluster(root: &mut Cursor<'_>) -> Option<ClusterEntry> {
     Some(ClusterEntry { at, keys: all })
 }
 
-fn member(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> MemberEntry {
+fn member(page: &Page<'_>, (name, at): (String, TextRange), table: &dyn TableLike) -> MemberEntry {
     let mut cursor = Cursor::new(page, format!("members.{name}"), table, at.clone());
     let words = |value: &Value| match value {
         Value::String(text) => text.value().clone(),
@@ -140,7 +143,7 @@ fn member(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> M
     };
     let set = cursor.pairs("set").into_iter();
     MemberEntry {
-        drive: Named {
+        drive: LocatedName {
             text: cursor.text("drive"),
             at: cursor.place("drive"),
         },
@@ -148,22 +151,22 @@ fn member(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> M
         set: set
             .map(|(key, value)| -> Change { (key, words(value)) })
             .collect(),
-        name: Named { text: name, at },
+        name: LocatedName { text: name, at },
         scope: String::new(),
     }
 }
 
-fn slice(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> SliceEntry {
+fn slice(page: &Page<'_>, (name, at): (String, TextRange), table: &dyn TableLike) -> SliceEntry {
     let mut cursor = Cursor::new(page, format!("slices.{name}"), table, at.clone());
     if !cursor.has("of") {
         let help = "name the members that it is a part of, such as `of = \"nda.*\"`";
-        cursor.wrong("of", "`of` is missing", help);
+        cursor.add_problem("of", "`of` is missing", help);
     }
     let mut size = |key| {
         let value = cursor.value(key)?;
         let bytes = bytes_of(value);
         if bytes.is_none() {
-            cursor.wrong(key, format!("`{key}` is not a size"), Bytes::HELP);
+            cursor.add_problem(key, format!("`{key}` is not a size"), Bytes::HELP);
         }
         // In whole blocks, as for drives.
         bytes.map(|bytes| bytes / 4096 * 4096)
@@ -172,16 +175,20 @@ fn slice(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> Sl
         size: size("size"),
         offset: size("offset"),
         of: names(&mut cursor, "of"),
-        name: Named { text: name, at },
+        name: LocatedName { text: name, at },
     }
 }
 
-fn tier(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> Option<TierEntry> {
+fn tier(
+    page: &Page<'_>,
+    (name, at): (String, TextRange),
+    table: &dyn TableLike,
+) -> Option<TierEntry> {
     let (mut kind, mut rest) = (None, Vec::new());
     for key in keys(table) {
         match (&*key.name, &key.form) {
             ("kind", Form::Value(Value::String(word))) => {
-                kind = Some(Named {
+                kind = Some(LocatedName {
                     text: word.value().clone(),
                     at: key.at,
                 });
@@ -191,11 +198,11 @@ fn tier(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> Opt
     }
     let Some(kind) = kind else {
         let what = format!("tier.{name}: `kind` is missing");
-        page.wrong(at, what, format!("the kinds are {}", super::kind_words()));
+        page.add_problem(at, what, format!("the kinds are {}", super::kind_words()));
         return None;
     };
     Some(TierEntry {
-        name: Named { text: name, at },
+        name: LocatedName { text: name, at },
         kind,
         keys: rest,
         scope: String::new(),

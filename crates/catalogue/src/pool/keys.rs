@@ -17,7 +17,7 @@ use std::ops::RangeInclusive;
 use model::Span;
 use toml_edit::Value;
 
-use super::outline::{At, Form, Key, Named};
+use super::outline::{Form, Key, LocatedName, TextRange};
 use crate::section::Findings;
 use crate::{Figure, Kind};
 use text::problem::nearest;
@@ -42,16 +42,16 @@ pub(super) struct Keys<'a> {
     /// Name in messages, such as `tier.tank`.
     path: String,
     keys: &'a [Key],
-    at: At,
+    at: TextRange,
     asked: BTreeSet<String>,
     /// Index of the tier's entry, and the length of its name in `path`.
     tier: (usize, usize),
     /// All present settings, for callers that display the pool.
-    settings: &'a RefCell<Vec<Noted>>,
+    settings: &'a RefCell<Vec<CurrentSetting>>,
 }
 
 /// A present setting.
-pub(super) struct Noted {
+pub(super) struct CurrentSetting {
     /// Index of the tier's entry.
     pub(super) tier: usize,
     /// Key below the tier.
@@ -81,8 +81,8 @@ impl<'a> Keys<'a> {
     pub(super) fn new(
         (findings, file): (&'a Findings, &'a SourceFile),
         (path, tier): (String, usize),
-        (keys, at): (&'a [Key], At),
-        settings: &'a RefCell<Vec<Noted>>,
+        (keys, at): (&'a [Key], TextRange),
+        settings: &'a RefCell<Vec<CurrentSetting>>,
     ) -> Keys<'a> {
         Keys {
             findings,
@@ -96,7 +96,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    fn record(&self, at: At, what: String, help: String) {
+    fn record(&self, at: TextRange, what: String, help: String) {
         let help = (!help.is_empty()).then_some(help);
         let problem = self.file.problem(at, what, help);
         self.findings.problems.borrow_mut().push(problem);
@@ -147,10 +147,10 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns the names that a key gives, of members, slices or tiers; `None` if the key is absent.
-    pub(super) fn names(&mut self, key: &str) -> Option<Vec<Named>> {
+    pub(super) fn names(&mut self, key: &str) -> Option<Vec<LocatedName>> {
         let found = self.find(key)?;
         let named = |value: &Value| {
-            Some(Named {
+            Some(LocatedName {
                 text: value.as_str()?.to_owned(),
                 at: value.span().or_else(|| found.at.clone()),
             })
@@ -183,7 +183,7 @@ impl<'a> Keys<'a> {
 
     fn note(&self, key: &str, value: String) {
         let (tier, name) = self.tier;
-        self.settings.borrow_mut().push(Noted {
+        self.settings.borrow_mut().push(CurrentSetting {
             tier,
             key: self.full(key).split_off(name + 1),
             value,

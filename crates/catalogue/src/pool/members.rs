@@ -2,7 +2,7 @@
 
 use model::media::DriveConfig;
 
-use super::outline::{At, MemberEntry, Outline};
+use super::outline::{MemberEntry, ParsedPool, TextRange};
 use crate::change::Change;
 use crate::locate::{Home, locate};
 use crate::section::Findings;
@@ -14,7 +14,7 @@ use text::toml::SourceFile;
 pub(super) struct Drives {
     pub(super) names: Vec<String>,
     /// Place of each member in the text.
-    pub(super) places: Vec<At>,
+    pub(super) places: Vec<TextRange>,
     /// Configuration of each member; `None` if it has a problem.
     pub(super) configs: Vec<Option<DriveConfig>>,
     /// Index of each member's sheet: equal drives share one.
@@ -24,7 +24,7 @@ pub(super) struct Drives {
 /// Loads the members in the given condition; `changes` are changed figures of members, as `members.NAME.KEY`.
 pub(super) fn load(
     (findings, file): (&Findings, &SourceFile),
-    outline: &Outline,
+    outline: &ParsedPool,
     home: &Home,
     (settings, changes): (&Settings, &[Change]),
 ) -> Drives {

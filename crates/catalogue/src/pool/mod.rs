@@ -28,16 +28,16 @@ use std::sync::Arc;
 use model::tier::Kind;
 
 use self::assembly::TierReader;
-use self::outline::{Key, Outline};
+use self::outline::{Key, ParsedPool};
 use crate::change::{Change, as_value};
-use crate::locate::{Home, Located};
+use crate::locate::{CatalogueFile, Home};
 use crate::section::Findings;
 use crate::{DriveSheet, Settings};
 use text::problem::{Problem, Problems};
 use text::toml::{SourceFile, quoted};
 
-pub use self::dial::Dial;
-pub use self::sheet::{PoolSheet, Role, TierSheet};
+pub use self::dial::TunableSetting;
+pub use self::sheet::{ChildRole, PoolSheet, TierSheet};
 pub use self::written::text_of_expression;
 
 /// Reader of one kind of tier.
@@ -84,7 +84,7 @@ pub(super) fn is_pool(file: &SourceFile) -> bool {
 /// All problems in it.
 pub(super) fn of_expression(words: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
     let (file, outline) = outlined(words)?;
-    let located = Located {
+    let located = CatalogueFile {
         id: words.to_owned(),
         file,
         home: Home::BuiltIn,
@@ -93,7 +93,7 @@ pub(super) fn of_expression(words: &str, settings: &Settings) -> Result<DriveShe
 }
 
 /// Parses an expression; returns its text and its outline.
-fn outlined(words: &str) -> Result<(SourceFile, Outline), Problems> {
+fn outlined(words: &str) -> Result<(SourceFile, ParsedPool), Problems> {
     let file = SourceFile {
         origin: String::from("pool"),
         text: Arc::from(words),
@@ -106,14 +106,17 @@ fn outlined(words: &str) -> Result<(SourceFile, Outline), Problems> {
 ///
 /// # Errors
 /// All problems in it.
-pub(super) fn of_file(located: &Located, settings: &Settings) -> Result<DriveSheet, Problems> {
+pub(super) fn of_file(
+    located: &CatalogueFile,
+    settings: &Settings,
+) -> Result<DriveSheet, Problems> {
     let (outline, problems) = file::read(&located.file);
     read(located, outline, problems, settings)
 }
 
 fn read(
-    located: &Located,
-    mut outline: Outline,
+    located: &CatalogueFile,
+    mut outline: ParsedPool,
     problems: Vec<Problem>,
     settings: &Settings,
 ) -> Result<DriveSheet, Problems> {
@@ -151,7 +154,9 @@ fn read(
     let figures = told_once(findings.figures.take().into_iter());
     findings.figures.replace(figures);
     match (assembled, problems.0.is_empty()) {
-        (Some((config, pool)), true) => sheet::of(located, &outline, config, pool, &findings),
+        (Some((config, pool)), true) => {
+            sheet::pool_sheet(located, &outline, config, pool, &findings)
+        }
         _ => Err(problems),
     }
 }
@@ -169,7 +174,7 @@ fn told_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 
 /// Sets a key of a tier, `tier.NAME.KEY`, or of a cluster, `cluster.KEY`, `network.KEY` or `node.KEY`. `None` if the
 /// tier does not exist, or if a part of the key is not a table.
-fn set(outline: &mut Outline, key: &str, value: &str) -> Option<()> {
+fn set(outline: &mut ParsedPool, key: &str, value: &str) -> Option<()> {
     if let Some(cluster) = &mut outline.cluster {
         let own = key.strip_prefix("cluster.");
         let below = key.starts_with("network.") || key.starts_with("node.");

@@ -14,7 +14,7 @@ pub(super) const READER: KindReader = KindReader {
 };
 
 /// An existing cache, within the abilities of this tier.
-struct Like {
+struct ReadCachePreset {
     word: &'static str,
     config: ReadCacheConfig,
 }
@@ -38,14 +38,14 @@ const L2ARC: Feed = Feed {
 };
 
 /// All known caches.
-const KNOWN: [Like; 5] = [
-    Like {
+const KNOWN: [ReadCachePreset; 5] = [
+    ReadCachePreset {
         word: "plain",
         config: PLAIN,
     },
     // Open CAS Linux's admin guide: cache lines of 4 KiB, LRU, write-through, sequential cutoff 1 MiB once the cache is
     // full. Metadata are on the cache device, so that it is warm after a restart. (The cutoff holds from the start here.)
-    Like {
+    ReadCachePreset {
         word: "open-cas",
         config: ReadCacheConfig {
             line: 4096,
@@ -57,7 +57,7 @@ const KNOWN: [Like; 5] = [
     },
     // Documentation/admin-guide/bcache.rst of Linux 6.12: write-through by default, LRU, sequential_cutoff 4 MiB.
     // (Its extents of any size are lines of 4 KiB here; its buckets are not modelled.)
-    Like {
+    ReadCachePreset {
         word: "bcache",
         config: ReadCacheConfig {
             line: 4096,
@@ -67,7 +67,7 @@ const KNOWN: [Like; 5] = [
         },
     },
     // VMware's Flash Read Cache: write-through, cold after a restart, blocks of 4 KiB to 1 MiB (8 KiB is assumed).
-    Like {
+    ReadCachePreset {
         word: "vfrc",
         config: ReadCacheConfig {
             line: 8192,
@@ -77,7 +77,7 @@ const KNOWN: [Like; 5] = [
     // OpenZFS be7657e, module/zfs/arc.c: l2arc_feed_secs 1, l2arc_write_max 32 MiB (8 before 2.3), l2arc_headroom 8,
     // l2arc_noprefetch 1, l2arc_rebuild_enabled 1; ARC in memory (4 GiB assumed); records of 128 KiB. Sequential
     // reads beyond one record count as prefetched.
-    Like {
+    ReadCachePreset {
         word: "l2arc",
         config: ReadCacheConfig {
             line: 128 << 10,

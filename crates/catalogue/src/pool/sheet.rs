@@ -2,11 +2,11 @@
 
 use model::management::LbaFormat;
 use model::media::{DriveConfig, Medium};
-use model::tier::{Durable, PoolConfig, Target, Volume};
+use model::tier::{DurabilityPoint, PoolConfig, PoolVolume, Target};
 
-use super::outline::Outline;
+use super::outline::ParsedPool;
 use crate::administration::NvmeIdentity;
-use crate::locate::Located;
+use crate::locate::CatalogueFile;
 use crate::section::Findings;
 use crate::{DriveSheet, common_administration};
 use text::problem::Problems;
@@ -26,7 +26,7 @@ pub struct TierSheet {
     /// Kind as in files.
     pub kind: &'static str,
     /// Roles of its children, in order.
-    pub roles: Vec<Role>,
+    pub roles: Vec<ChildRole>,
     /// Chosen or default settings: key, and value as text.
     pub settings: Vec<(String, String)>,
     /// Allowed words of the settings that are one of a few words: key and words.
@@ -35,7 +35,7 @@ pub struct TierSheet {
 
 /// Children of a tier that have one role.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Role {
+pub struct ChildRole {
     /// Name, such as `main`.
     pub name: &'static str,
     /// Number of children.
@@ -43,9 +43,9 @@ pub struct Role {
 }
 
 /// Builds the sheet of a pool; the sheets of its members are in the findings.
-pub(super) fn of(
-    located: &Located,
-    outline: &Outline,
+pub(super) fn pool_sheet(
+    located: &CatalogueFile,
+    outline: &ParsedPool,
     config: PoolConfig<DriveConfig>,
     pool: PoolSheet,
     findings: &Findings,
@@ -56,7 +56,7 @@ pub(super) fn of(
     let common = common_administration(lba_formats)?;
     let prices: Option<Vec<f64>> = each().map(|it| it.price_usd).collect();
     let dates = each().filter_map(|it| it.price_date.clone());
-    let protected = config.promise().durable == Durable::Acknowledged;
+    let protected = config.promise().durable == DurabilityPoint::Acknowledged;
     let name = outline.name.clone().unwrap_or_else(|| located.id.clone());
     let shown = name.chars().map(|c| match c {
         ' '..='~' => c,
@@ -135,7 +135,7 @@ fn formats<'a>(members: impl Iterator<Item = &'a DriveSheet> + Clone) -> Vec<Lba
 
 impl DriveSheet {
     /// Returns the volumes, if this is a pool.
-    pub fn volumes(&self) -> Vec<Volume> {
+    pub fn volumes(&self) -> Vec<PoolVolume> {
         self.pool_config()
             .map(PoolConfig::volumes)
             .unwrap_or_default()
@@ -179,7 +179,8 @@ impl DriveSheet {
         let targets = config.tiers.iter_mut().flat_map(|tier| &mut tier.children);
         targets.for_each(numbered);
         self.capacity = config.capacity_bytes();
-        self.power_loss_protection = Some(config.promise().durable == Durable::Acknowledged);
+        self.power_loss_protection =
+            Some(config.promise().durable == DurabilityPoint::Acknowledged);
         self.id = format!("{}/{name}", self.id);
     }
 

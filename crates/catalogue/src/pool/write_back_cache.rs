@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 
 use model::Span;
 use model::tier::{
-    Cleaning, Commit, Congestion, Destage, Durability, Idle, Kind as Tier, Passing, Rate,
-    WriteBackConfig,
+    BypassPolicy, Cleaning, CommitPolicy, Congestion, Destage, Durability, IdleCleaning,
+    Kind as Tier, RateControl, WriteBackConfig,
 };
 
 use super::keys::{Fallback, Keys};
@@ -22,7 +22,7 @@ pub(super) const READER: KindReader = KindReader {
 };
 
 /// An existing cache, within the abilities of this tier.
-struct Like {
+struct WriteBackPreset {
     word: &'static str,
     config: WriteBackConfig,
     /// `destage_pause` and `destage_hurry`.
@@ -52,14 +52,14 @@ const NO_CONGESTION: [Fallback; 3] = [
 ];
 
 /// All known caches.
-const KNOWN: [Like; 5] = [
-    Like {
+const KNOWN: [WriteBackPreset; 5] = [
+    WriteBackPreset {
         word: "plain",
         config: WriteBackConfig::PLAIN,
         pause: NO_PAUSES,
         congestion: NO_CONGESTION,
     },
-    Like {
+    WriteBackPreset {
         word: "vsan",
         config: WriteBackConfig::VSAN,
         pause: [assumed("5 ms", ROUNDS), assumed("80 %", ROUNDS)],
@@ -71,21 +71,21 @@ const KNOWN: [Like; 5] = [
     },
     // Linux 6.12, Documentation/admin-guide/device-mapper/writecache.rst: high_watermark 50, low_watermark 45,
     // autocommit_blocks 65536, autocommit_time 1000, writeback_jobs without a limit (the maximum of this tier).
-    Like {
+    WriteBackPreset {
         word: "dm-writecache",
         config: WriteBackConfig::DM_WRITECACHE,
         pause: NO_PAUSES,
         congestion: NO_CONGESTION,
     },
     // Linux 6.12, drivers/md/bcache/writeback.h and Documentation/admin-guide/bcache.rst.
-    Like {
+    WriteBackPreset {
         word: "bcache",
         config: WriteBackConfig::BCACHE,
         pause: NEVER_PAUSES,
         congestion: NO_CONGESTION,
     },
     // Open CAS Linux's admin guide; OCF's inc/cleaning.
-    Like {
+    WriteBackPreset {
         word: "open-cas",
         config: WriteBackConfig::OPEN_CAS,
         pause: NEVER_PAUSES,
@@ -145,7 +145,11 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
 }
 
 /// Reads the two limits of a commit, which need each other: 0 means none.
-fn commit(keys: &mut Keys<'_>, base: Option<Commit>, durability: Durability) -> Option<Commit> {
+fn commit(
+    keys: &mut Keys<'_>,
+    base: Option<CommitPolicy>,
+    durability: Durability,
+) -> Option<CommitPolicy> {
     // If an acknowledged write is durable, there is nothing to commit.
     let base = base.filter(|_| durability == Durability::Flush);
     let (slots, after) = base.map_or((0, Span::ZERO), |it| (it.slots, it.after));
@@ -164,7 +168,7 @@ fn commit(keys: &mut Keys<'_>, base: Option<Commit>, durability: Durability) -> 
             "leave it out, or write `durability = \"flush\"`",
         );
     }
-    (slots > 0).then_some(Commit { slots, after })
+    (slots > 0).then_some(CommitPolicy { slots, after })
 }
 
 /// Reads the size of the table piece that a commit writes; 0 means that there is no table.
@@ -233,38 +237,38 @@ fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage
 
 /// The cleaner that destages before the high watermark is reached.
 #[derive(Clone, Copy, PartialEq)]
-enum Who {
+enum CleanerKind {
     Nobody,
     Rate,
     Alru,
     Acp,
 }
 
-const WHO: [(&str, Who); 4] = [
-    ("none", Who::Nobody),
-    ("rate", Who::Rate),
-    ("alru", Who::Alru),
-    ("acp", Who::Acp),
+const WHO: [(&str, CleanerKind); 4] = [
+    ("none", CleanerKind::Nobody),
+    ("rate", CleanerKind::Rate),
+    ("alru", CleanerKind::Alru),
+    ("acp", CleanerKind::Acp),
 ];
 
 /// Reads only the keys of the selected cleaner. Other keys have no effect, so they are reported as unknown.
 fn cleaning(keys: &mut Keys<'_>, base: Cleaning) -> Cleaning {
     let times = Span::from_us(1)..=Span::from_ms(86_400_000);
     let who = match base {
-        Cleaning::Fill => Who::Nobody,
-        Cleaning::Rate(_) => Who::Rate,
-        Cleaning::Idle(_) => Who::Alru,
-        Cleaning::Steady(_) => Who::Acp,
+        Cleaning::Fill => CleanerKind::Nobody,
+        Cleaning::Rate(_) => CleanerKind::Rate,
+        Cleaning::Idle(_) => CleanerKind::Alru,
+        Cleaning::Steady(_) => CleanerKind::Acp,
     };
     match keys.choice("clean", &WHO, who) {
-        Who::Nobody => Cleaning::Fill,
-        Who::Rate => {
+        CleanerKind::Nobody => Cleaning::Fill,
+        CleanerKind::Rate => {
             let known = match (base, WriteBackConfig::BCACHE.destage.cleaning) {
                 (Cleaning::Rate(law), _) | (_, Cleaning::Rate(law)) => law,
                 _ => return base,
             };
             let inverse = known.integral_s2 as u64;
-            Cleaning::Rate(Rate {
+            Cleaning::Rate(RateControl {
                 target: keys.share("clean_target", 0.0..=1.0, known.target),
                 proportional: keys.span("clean_proportional", times.clone(), known.proportional),
                 integral_s2: keys.count("clean_integral", 1..=1 << 40, inverse) as f64,
@@ -272,18 +276,18 @@ fn cleaning(keys: &mut Keys<'_>, base: Cleaning) -> Cleaning {
                 least: keys.bytes("clean_least", 1..=1 << 40, known.least),
             })
         }
-        Who::Alru => {
+        CleanerKind::Alru => {
             let known = match (base, WriteBackConfig::OPEN_CAS.destage.cleaning) {
                 (Cleaning::Idle(law), _) | (_, Cleaning::Idle(law)) => law,
                 _ => return base,
             };
-            Cleaning::Idle(Idle {
+            Cleaning::Idle(IdleCleaning {
                 wake: keys.span("clean_wake", times.clone(), known.wake),
                 quiet: keys.span("clean_quiet", times.clone(), known.quiet),
                 stale: keys.span("clean_stale", times, known.stale),
             })
         }
-        Who::Acp => {
+        CleanerKind::Acp => {
             let known = match (base, WriteBackConfig::ACP) {
                 (Cleaning::Steady(every), _) | (_, Cleaning::Steady(every)) => every,
                 _ => return base,
@@ -294,8 +298,8 @@ fn cleaning(keys: &mut Keys<'_>, base: Cleaning) -> Cleaning {
 }
 
 /// Reads the limits above which writes bypass the buffer; none by default.
-fn passing(keys: &mut Keys<'_>, base: Option<Passing>) -> Option<Passing> {
-    let base = base.unwrap_or(Passing::NONE);
+fn passing(keys: &mut Keys<'_>, base: Option<BypassPolicy>) -> Option<BypassPolicy> {
+    let base = base.unwrap_or(BypassPolicy::NONE);
     let sequential = match base.sequential {
         u64::MAX => 0,
         bytes => bytes,
@@ -305,7 +309,7 @@ fn passing(keys: &mut Keys<'_>, base: Option<Passing>) -> Option<Passing> {
         0 => u64::MAX,
         bytes => bytes,
     };
-    let law = Passing {
+    let law = BypassPolicy {
         sequential,
         sequential_from: keys.share("pass_sequential_from", 0.0..=1.0, base.sequential_from),
         from: keys.share("pass_from", 0.0..=1.0, base.from),

@@ -5,7 +5,7 @@
 
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::outline::{Form, Key, Outline};
+use super::outline::{Form, Key, ParsedPool};
 use text::problem::Problems;
 
 /// Returns the TOML file of the pool that an expression describes.
@@ -17,7 +17,7 @@ pub fn text_of_expression(words: &str) -> Result<String, Problems> {
     Ok(text_of(words.trim(), &outline))
 }
 
-fn text_of(name: &str, outline: &Outline) -> String {
+fn text_of(name: &str, outline: &ParsedPool) -> String {
     let mut document = DocumentMut::new();
     document.insert("name", Item::Value(name.into()));
     let mut members = Table::new();

@@ -154,7 +154,7 @@ impl Check for Checker<'_> {
         self.bar
             .name(format!("{} images, {} fail", counts.tried, counts.failed));
         self.bar.share(share.max(by_time).min(1.0));
-        self.stop.map_or(ControlFlow::Continue(()), Stop::go_on)
+        self.stop.map_or(ControlFlow::Continue(()), Stop::check)
     }
 }
 

@@ -17,7 +17,9 @@ use crash::log::Note;
 use crash::{Kind, Log};
 use live::nbd::{Nbd, unix_uri};
 use live::vhost_user::VhostUser;
-use live::{Clock, EventLoop, Limits, Served, Setup, StoreChoice, TokenPipe, TokenWatch};
+use live::{
+    Clock, ConnectionLimits, EventLoop, ServedDevice, Setup, StoreChoice, TokenPipe, TokenWatch,
+};
 use model::media::Precondition;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -326,7 +328,7 @@ impl Recording {
     }
 
     /// Begins the log of a drive, with the pipes for tokens.
-    fn record(&self, drive: &mut Served, log: File) -> io::Result<TokenWatch> {
+    fn record(&self, drive: &mut ServedDevice, log: File) -> io::Result<TokenWatch> {
         drive.record_to(log, LOG_LIMIT)?;
         let pipes = self.pipes()?;
         let watch = TokenWatch::new(0, &pipes)?;
@@ -461,11 +463,11 @@ fn setup(args: &Args, sheet: DriveSheet, size: u64) -> Setup {
 }
 
 /// Returns a server of this drive at full speed.
-fn server(drive: Served) -> io::Result<EventLoop> {
+fn server(drive: ServedDevice) -> io::Result<EventLoop> {
     EventLoop::new(
         vec![drive],
         Clock::new(0.0),
-        Limits::default(),
+        ConnectionLimits::default(),
         Box::new(|line| remark("note", line)),
     )
 }
@@ -480,7 +482,7 @@ fn serve<T: Send>(
     let (stopper, gone) = (server.stopper(), AtomicBool::new(false));
     let go_on = || match gone.load(Ordering::Relaxed) {
         true => ControlFlow::Break(()),
-        false => stop.go_on(),
+        false => stop.check(),
     };
     let done = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
-use study::measure::{Plan, Settings, arguments};
+use study::measure::{MeasureSettings, Plan, arguments};
 use text::problem::Problems;
 
 use super::target::Target;
-use crate::failure::{Failure, on_command_line, tell};
+use crate::failure::{Failure, on_command_line, write_stderr};
 use crate::stop::Stop;
 
 /// Interval of checks for its end.
@@ -40,14 +40,14 @@ pub(super) struct Fio {
 }
 
 /// Result of a call.
-pub(super) enum Ended {
+pub(super) enum FioResult {
     /// fio's results.
     Answer(Value),
     /// The user asked to stop.
     Stopped,
 }
 
-fn said(program: &str, argument: &str) -> Option<String> {
+fn command_output(program: &str, argument: &str) -> Option<String> {
     let output = Command::new(program)
         .arg(argument)
         .stdin(Stdio::null())
@@ -69,15 +69,16 @@ impl Fio {
                 "install fio 3 (Debian: apt install fio)",
             )])
         };
-        let version = said("fio", "--version").ok_or_else(|| missing("fio is not installed"))?;
+        let version =
+            command_output("fio", "--version").ok_or_else(|| missing("fio is not installed"))?;
         if version.starts_with("fio-1") || version.starts_with("fio-2") {
             return Err(missing(&format!("{version} is too old")));
         }
-        let engines = said("fio", "--enghelp").unwrap_or_default();
+        let engines = command_output("fio", "--enghelp").unwrap_or_default();
         Ok(Fio {
             version,
             engines: engines.lines().map(|line| line.trim().to_owned()).collect(),
-            has_setpriv: said("setpriv", "--version").is_some(),
+            has_setpriv: command_output("setpriv", "--version").is_some(),
         })
     }
 
@@ -112,7 +113,7 @@ impl Fio {
     /// No engine works; with fio's message.
     pub(super) fn working(
         &self,
-        mut settings: Settings,
+        mut settings: MeasureSettings,
         is_asked_for: bool,
     ) -> Result<String, Problems> {
         let first = self.reads_a_block(&settings);
@@ -124,7 +125,7 @@ impl Fio {
                 settings.engine = other.into();
                 let read = self.reads_a_block(&settings);
                 read.map(|()| {
-                    tell("note: io_uring does not work here; libaio is used");
+                    write_stderr("note: io_uring does not work here; libaio is used");
                     settings.engine
                 })
             }
@@ -132,13 +133,13 @@ impl Fio {
         }
     }
 
-    fn reads_a_block(&self, settings: &Settings) -> Result<(), Problems> {
+    fn reads_a_block(&self, settings: &MeasureSettings) -> Result<(), Problems> {
         let mut step = Plan::named("quick")?.steps.swap_remove(0);
         step.name = "one-block".into();
         step.options
             .retain(|(key, _)| !["time_based", "runtime", "ramp_time"].contains(&key.as_str()));
         step.options.push(("number_ios".into(), "1".into()));
-        let settings = Settings {
+        let settings = MeasureSettings {
             is_read_only: true,
             ..settings.clone()
         };
@@ -157,8 +158,8 @@ impl Fio {
             settings.engine
         );
         let named = match &settings.target {
-            study::measure::Target::Path(path) => path,
-            study::measure::Target::Nbd(uri) => uri,
+            study::measure::FioTarget::Path(path) => path,
+            study::measure::FioTarget::Nbd(uri) => uri,
         };
         let help = "run it as root, make sure that the server runs, or name another engine with --ioengine";
         Err(Problems(vec![super::of_device(named, what, help)]))
@@ -175,7 +176,7 @@ impl Fio {
         scratch: &Path,
         stop: &Stop,
         watch: &dyn Fn(Option<f64>, f64),
-    ) -> Result<Ended, Failure> {
+    ) -> Result<FioResult, Failure> {
         let mut command = match self.has_setpriv {
             true => {
                 let mut command = Command::new("setpriv");
@@ -196,12 +197,12 @@ impl Fio {
         let begun = Instant::now();
         let started = command.process_group(0).spawn();
         let mut child = started.map_err(|error| Failure::failed("starting fio", error))?;
-        let out = Heard::of(child.stdout.take());
-        let err = Heard::of(child.stderr.take());
+        let out = OutputCollector::spawn(child.stdout.take());
+        let err = OutputCollector::spawn(child.stderr.take());
         let status = loop {
-            if stop.go_on().is_break() {
+            if stop.check().is_break() {
                 end(&mut child)?;
-                return Ok(Ended::Stopped);
+                return Ok(FioResult::Stopped);
             }
             let ended = child.try_wait();
             if let Some(status) =
@@ -214,7 +215,7 @@ impl Fio {
         };
         let said = err.whole();
         answer(status, scratch, &said)
-            .map(Ended::Answer)
+            .map(FioResult::Answer)
             .map_err(|why| {
                 Failure::Failed(format!("{}: {why}", words[0].trim_start_matches("--name=")))
             })
@@ -273,7 +274,7 @@ fn share_of(line: &str) -> Option<f64> {
 }
 
 /// Output of a program, read by a thread so that the program never blocks.
-struct Heard {
+struct OutputCollector {
     text: Arc<Mutex<String>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -281,8 +282,8 @@ struct Heard {
 /// Maximum bytes of the output that are kept.
 const KEPT: usize = 1 << 16;
 
-impl Heard {
-    fn of(from: Option<impl Read + Send + 'static>) -> Heard {
+impl OutputCollector {
+    fn spawn(from: Option<impl Read + Send + 'static>) -> OutputCollector {
         let text = Arc::new(Mutex::new(String::new()));
         let to = Arc::clone(&text);
         let thread = from.map(|from| {
@@ -298,7 +299,7 @@ impl Heard {
                 }
             })
         });
-        Heard { text, thread }
+        OutputCollector { text, thread }
     }
 
     /// Returns the end of the output so far.

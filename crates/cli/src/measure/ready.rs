@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use model::Span;
-use study::measure::{Asked, Device, Document, Host, Plan, Settings};
+use study::measure::{Device, Document, Host, MeasureOptions, MeasureSettings, Plan};
 use text::digits::bytes_decimal;
 use text::problem::Problems;
 use text::words::listed;
 
 use super::fio::Fio;
-use super::refusal::Standing;
+use super::refusal::TargetState;
 use super::sysfs::Tree;
 use super::target::Target;
 use super::{Args, of_device};
 use crate::failure::on_command_line;
-use crate::limit::taken;
+use crate::limit::collect_problems;
 use crate::output;
 
 /// Minimum size of a drive in bytes.
@@ -23,7 +23,7 @@ const SMALLEST: u64 = 1 << 20;
 /// A completely checked measurement.
 pub(super) struct Ready {
     pub(super) plan: Plan,
-    pub(super) settings: Settings,
+    pub(super) settings: MeasureSettings,
     pub(super) fio: Fio,
     pub(super) fresh: Document,
     pub(super) target: Target,
@@ -42,11 +42,11 @@ impl Ready {
             true => plan.reads_alone(),
             false => Ok(plan),
         });
-        let plan = taken(plan, &mut problems);
+        let plan = collect_problems(plan, &mut problems);
         let tree = Tree::of_the_machine();
-        let target = taken(Target::open(&args.device, &tree), &mut problems);
-        let fio = taken(Fio::installed(), &mut problems);
-        let outputs = output::asked([("--output", &args.output)]);
+        let target = collect_problems(Target::open(&args.device, &tree), &mut problems);
+        let fio = collect_problems(Fio::installed(), &mut problems);
+        let outputs = output::requested_files([("--output", &args.output)]);
         let unwritable = output::problems(&outputs, &[Path::new(&args.device)]);
         problems.0.extend(unwritable.0);
         let (Some(plan), Some(target)) = (plan, target) else {
@@ -54,19 +54,19 @@ impl Ready {
         };
         let device = target.device(&tree);
         problems.0.extend(of_extent(args, &device).0);
-        let standing = Standing::of(&target, &device, &tree);
+        let standing = TargetState::inspect(&target, &device, &tree);
         let mut refused = standing.problems(plan.writes(), args.destroy_data.as_deref());
         if !args.dry_run {
             problems.0.append(&mut refused.0);
         }
         let engine = fio.as_ref().and_then(|fio| {
             let engine = fio.engine(args.ioengine.as_deref(), &target);
-            taken(engine, &mut problems)
+            collect_problems(engine, &mut problems)
         });
         let (Some(fio), Some(engine), true) = (fio, engine, problems.0.is_empty()) else {
             return Err(problems);
         };
-        let mut settings = Settings {
+        let mut settings = MeasureSettings {
             target: target.for_fio(),
             engine,
             size_bytes: args.size,
@@ -130,7 +130,7 @@ fn of_extent(args: &Args, device: &Device) -> Problems {
 }
 
 /// Returns the plan with the requested length, without steps that the device's blocks do not support.
-fn shortened(mut plan: Plan, args: &Args, device: &Device) -> (Plan, Asked) {
+fn shortened(mut plan: Plan, args: &Args, device: &Device) -> (Plan, MeasureOptions) {
     let runtime_s = args.runtime.map(Span::seconds);
     if let Some(seconds) = runtime_s {
         plan.shorten(seconds);
@@ -138,7 +138,7 @@ fn shortened(mut plan: Plan, args: &Args, device: &Device) -> (Plan, Asked) {
     let left_out = device
         .block_bytes
         .map(|bytes| plan.without_smaller_than(bytes));
-    let asked = Asked {
+    let asked = MeasureOptions {
         plan: plan.name.clone(),
         is_read_only: !plan.writes(),
         runtime_s,
@@ -150,7 +150,12 @@ fn shortened(mut plan: Plan, args: &Args, device: &Device) -> (Plan, Asked) {
 }
 
 /// Returns notes for readers of the figures.
-fn notes(plan: &Plan, asked: &Asked, standing: &Standing, all: Option<u64>) -> Vec<String> {
+fn notes(
+    plan: &Plan,
+    asked: &MeasureOptions,
+    standing: &TargetState,
+    all: Option<u64>,
+) -> Vec<String> {
     let mut notes = standing.notes();
     if plan.writes() {
         notes.push(String::from(

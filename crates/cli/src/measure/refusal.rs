@@ -20,7 +20,7 @@ const URI: &str = "its URI";
 
 /// State of a target.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct TargetState {
     /// Name on the command line.
     path: String,
     /// Name that `--destroy-data` must have.
@@ -35,13 +35,13 @@ pub(super) struct Standing {
     unknown: Vec<String>,
 }
 
-impl Standing {
+impl TargetState {
     /// Inspects a target.
-    pub(super) fn of(target: &Target, device: &Device, tree: &Tree) -> Standing {
-        let mut standing = Standing {
+    pub(super) fn inspect(target: &Target, device: &Device, tree: &Tree) -> TargetState {
+        let mut standing = TargetState {
             path: device.path.clone(),
             name: device.name.clone(),
-            ..Standing::default()
+            ..TargetState::default()
         };
         match target {
             Target::Nbd { .. } => {
@@ -193,8 +193,8 @@ fn types(said: &str) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    fn standing(uses: Vec<Use>, data: &[&str]) -> Standing {
-        Standing {
+    fn standing(uses: Vec<Use>, data: &[&str]) -> TargetState {
+        TargetState {
             path: "/dev/nvme1n1".into(),
             name: "S3EVNX0J".into(),
             kind: "its serial number",
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    fn said(standing: &Standing, writes: bool, word: Option<&str>) -> String {
+    fn said(standing: &TargetState, writes: bool, word: Option<&str>) -> String {
         standing.problems(writes, word).to_string()
     }
 

@@ -166,7 +166,7 @@ impl Tree {
     }
 
     /// Collects a device, its partitions, and all devices built on them; `held` gets each that is part of another.
-    fn below(&self, dir: &Path, nodes: &mut Vec<Node>, held: &mut Vec<Use>) {
+    fn collect_devices(&self, dir: &Path, nodes: &mut Vec<Node>, held: &mut Vec<Use>) {
         let name = name_of(dir);
         if nodes.iter().any(|node| node.names[0] == name) {
             return;
@@ -177,14 +177,14 @@ impl Tree {
             number: text(dir.join("dev")).unwrap_or_default(),
         });
         for part in self.partitions_in(dir) {
-            self.below(&dir.join(part), nodes, held);
+            self.collect_devices(&dir.join(part), nodes, held);
         }
         for by in inside(&dir.join("holders")) {
             held.push(Use::Held {
                 device: name.clone(),
                 by: by.clone(),
             });
-            self.below(&self.sys.join("class/block").join(by), nodes, held);
+            self.collect_devices(&self.sys.join("class/block").join(by), nodes, held);
         }
     }
 
@@ -194,7 +194,7 @@ impl Tree {
     /// The list of mounts cannot be read.
     pub(super) fn uses(&self, block: &Block) -> io::Result<Vec<Use>> {
         let (mut nodes, mut uses) = (Vec::new(), Vec::new());
-        self.below(&block.dir, &mut nodes, &mut uses);
+        self.collect_devices(&block.dir, &mut nodes, &mut uses);
         let mounts = fs::read_to_string(self.proc.join("self/mountinfo"))?;
         for (node, at) in mounted(&nodes, &mounts) {
             uses.push(Use::Mounted {
@@ -215,7 +215,7 @@ impl Tree {
             );
         }
         let mut disk = Vec::new();
-        self.below(&block.disk, &mut disk, &mut Vec::new());
+        self.collect_devices(&block.disk, &mut disk, &mut Vec::new());
         let root = mounted(&disk, &mounts)
             .into_iter()
             .find(|(_, at)| at == "/");

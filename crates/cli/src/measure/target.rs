@@ -93,12 +93,12 @@ impl Target {
     }
 
     /// Returns the target for fio.
-    pub(super) fn for_fio(&self) -> measure::Target {
+    pub(super) fn for_fio(&self) -> measure::FioTarget {
         match self {
             Target::Block { path, .. } | Target::File { path, .. } => {
-                measure::Target::Path(path.clone())
+                measure::FioTarget::Path(path.clone())
             }
-            Target::Nbd { uri } => measure::Target::Nbd(uri.clone()),
+            Target::Nbd { uri } => measure::FioTarget::Nbd(uri.clone()),
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let uri = "nbd+unix:///disk?socket=/run/s";
         let target = Target::open(uri, &tree).expect("a URI");
         assert_eq!(target.device(&tree).name, uri);
-        assert_eq!(target.for_fio(), measure::Target::Nbd(uri.into()));
+        assert_eq!(target.for_fio(), measure::FioTarget::Nbd(uri.into()));
         assert!(target.claim(true).is_ok_and(|claim| claim.is_none()));
     }
 }

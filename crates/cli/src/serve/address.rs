@@ -1,6 +1,6 @@
 //! Parsing and display of addresses.
 
-use live::protocol::{Address, Places, Protocol};
+use live::protocol::{Address, AddressKind, Protocol};
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use text::problem::{Problem, Problems};
@@ -16,13 +16,13 @@ pub(super) fn addresses(
 ) -> Vec<Address> {
     let option = &format!("--{}", protocol.option);
     let passes = match protocol.places {
-        Places::EachDrive | Places::File => {
+        AddressKind::EachDrive | AddressKind::File => {
             return texts
                 .iter()
                 .map(|path| Address::Unix(path.into()))
                 .collect();
         }
-        Places::Addresses { passed } => passed,
+        AddressKind::Addresses { passed } => passed,
     };
     let mut addresses = Vec::new();
     for text in texts {

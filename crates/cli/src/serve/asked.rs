@@ -2,16 +2,16 @@
 
 use catalogue::{DriveSheet, Settings};
 use lab::scripted::of_line;
-use live::protocol::{Address, Places, Protocol, Service};
+use live::protocol::{Address, AddressKind, Protocol, Service};
 use live::{Setup, StoreChoice};
 use text::problem::Problems;
-use workload::faults::{Fault, Target, Timing, Whole};
+use workload::faults::{DriveNames, Fault, Target, Timing};
 
 use crate::drive::load;
 
 use super::Args;
 use super::address::addresses;
-use super::listen::Said;
+use super::listen::FrontEndArguments;
 use super::recorded;
 use crate::failure::on_command_line;
 use crate::fault::script_of;
@@ -24,7 +24,7 @@ pub(super) struct AskedFront {
 }
 
 /// The drives to serve, and their front ends.
-pub(super) struct Asked {
+pub(super) struct ServeRequest {
     /// All front ends, including those without an address.
     pub(super) fronts: Vec<AskedFront>,
     pub(super) setups: Vec<Setup>,
@@ -45,16 +45,16 @@ pub(super) struct AskedFault {
     pub(super) fault: Fault,
 }
 
-impl Asked {
+impl ServeRequest {
     /// Reads the arguments.
     ///
     /// # Errors
     /// All problems of the arguments.
-    pub(super) fn read(args: &Args) -> Result<Asked, Problems> {
+    pub(super) fn read(args: &Args) -> Result<ServeRequest, Problems> {
         let mut problems = Problems::default();
         let mut setups = setups(args, &mut problems);
         let names: Vec<String> = setups.iter().map(|setup| setup.name.clone()).collect();
-        let wholes = setups.iter().map(|setup| Whole {
+        let wholes = setups.iter().map(|setup| DriveNames {
             name: setup.name.clone(),
             members: setup.members(),
         });
@@ -70,14 +70,14 @@ impl Asked {
             let protocol = said.protocol;
             let (texts, remote) = (&said.addresses, args.allow_remote);
             let addresses = addresses(protocol, texts, remote, &mut problems);
-            if protocol.places == Places::EachDrive
+            if protocol.places == AddressKind::EachDrive
                 && addresses.len() > args.drives.names(&args.arguments).len()
             {
                 let help = format!("give --{} at most once for each drive", protocol.option);
                 let problem = on_command_line("more sockets than drives", help);
                 problems.0.push(problem);
             }
-            match (protocol.read)(&said.asked(&names)) {
+            match (protocol.read)(&said.front_end_options(&names)) {
                 Err(all) => problems.0.extend(all.0),
                 Ok(service) => {
                     setups.iter_mut().for_each(|setup| service.set_up(setup));
@@ -90,14 +90,14 @@ impl Asked {
             }
         }
         recorded::check(args, setups.len(), &mut problems);
-        let none = !args.listen.0.iter().any(Said::serves);
+        let none = !args.listen.0.iter().any(FrontEndArguments::serves);
         if none && problems.0.is_empty() {
             problems.0.push(on_command_line(
                 "no address to serve at",
                 "give --nvme-tcp 127.0.0.1:4420, --nbd 127.0.0.1:10809, or --nbd unix:drive.sock",
             ));
         }
-        problems.or(Asked {
+        problems.or(ServeRequest {
             fronts,
             setups,
             faults,
@@ -179,7 +179,7 @@ fn sum_of(name: &str) -> u32 {
 }
 
 /// Returns the faults of the script, with the wall-clock time and the drive of each.
-fn faults(args: &Args, drives: &[Whole], problems: &mut Problems) -> Vec<AskedFault> {
+fn faults(args: &Args, drives: &[DriveNames], problems: &mut Problems) -> Vec<AskedFault> {
     let Some(path) = &args.fault else {
         return Vec::new();
     };

@@ -18,7 +18,7 @@ pub(super) struct Ending {
 impl Ending {
     /// Returns a printer on standard error.
     pub(super) fn new() -> Ending {
-        Ending::telling(EVERY, crate::failure::tell)
+        Ending::telling(EVERY, crate::failure::write_stderr)
     }
 
     fn telling(every: Duration, tell: impl Fn(&str) + Send + 'static) -> Ending {
@@ -43,7 +43,7 @@ impl Ending {
     }
 
     /// Sets the current step, for the drive with this name.
-    pub(super) fn does(&self, drive: &str, what: &str) {
+    pub(super) fn set_step(&self, drive: &str, what: &str) {
         let mut doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner);
         *doing = format!("{drive}: {what}");
     }
@@ -70,11 +70,11 @@ mod tests {
             // The receiver may be gone.
             let _ = tell.send(line.to_owned());
         });
-        ending.does("tank", "it comes to rest");
+        ending.set_step("tank", "it comes to rest");
         let mut lines = told.iter();
         let line = lines.find(|line| line.contains("tank: it comes to rest"));
         assert!(line.is_some_and(|it| it.starts_with("ending since ")));
-        ending.does("tank", "1 of 2");
+        ending.set_step("tank", "1 of 2");
         assert!(lines.any(|line| line.ends_with("tank: 1 of 2")));
         drop(ending);
         // The thread has ended: no more lines arrive.

@@ -1,11 +1,11 @@
 //! Results of `drivelab prove` on a pool's shape, checked before the pool is served.
 
 use live::Setup;
-use study::prove::{Proved, proved, statement};
+use study::prove::{ProofRecord, proved, statement};
 use text::problem::{Place, Problem, Problems};
 
 /// Returns the record of a pool's shape; `None` without a record, or for a drive.
-fn record(setup: &Setup) -> Option<Proved> {
+fn record(setup: &Setup) -> Option<ProofRecord> {
     setup.sheet.pool_config().and_then(proved)
 }
 
@@ -32,7 +32,7 @@ pub(super) fn check(setups: &[Setup]) -> Result<(), Problems> {
     Problems(refused.collect()).or(())
 }
 
-fn refusal(pool: &str, known: &Proved, accept_loss: bool) -> Option<Problem> {
+fn refusal(pool: &str, known: &ProofRecord, accept_loss: bool) -> Option<Problem> {
     (!known.holds() && !accept_loss).then(|| Problem {
         origin: pool.to_owned(),
         place: Place::Whole,
@@ -51,8 +51,8 @@ fn refusal(pool: &str, known: &Proved, accept_loss: bool) -> Option<Problem> {
 mod tests {
     use super::*;
 
-    fn known(broken: &[&str]) -> Proved {
-        Proved {
+    fn known(broken: &[&str]) -> ProofRecord {
+        ProofRecord {
             shape: "mirror(2*xpoint)".into(),
             pool: "mirror(2*p4801x-100)".into(),
             points: 4_711,

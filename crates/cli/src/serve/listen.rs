@@ -3,21 +3,21 @@
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use live::PROTOCOLS;
-use live::protocol::{Asked, Clients, Places, Protocol};
+use live::protocol::{AddressKind, Clients, FrontEndOptions, Protocol};
 
 /// Arguments of one front end.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct FrontEndArguments {
     pub(super) protocol: &'static Protocol,
     /// Addresses as given.
     pub(super) addresses: Vec<String>,
     settings: Vec<(&'static str, String)>,
 }
 
-impl Said {
+impl FrontEndArguments {
     /// Returns the parameters for the front end, which serves drives with these names.
-    pub(super) fn asked(&self, names: &[String]) -> Asked {
-        Asked {
+    pub(super) fn front_end_options(&self, names: &[String]) -> FrontEndOptions {
+        FrontEndOptions {
             addresses: self.addresses.len(),
             names: names.to_vec(),
             settings: self.settings.clone(),
@@ -32,13 +32,13 @@ impl Said {
 
 /// Arguments of all front ends, in the order of the table.
 #[derive(Clone, Debug)]
-pub(super) struct Listen(pub(super) Vec<Said>);
+pub(super) struct Listen(pub(super) Vec<FrontEndArguments>);
 
 fn options(mut command: Command) -> Command {
     for protocol in PROTOCOLS {
         let action = match protocol.places {
-            Places::File => ArgAction::Set,
-            Places::Addresses { .. } | Places::EachDrive => ArgAction::Append,
+            AddressKind::File => ArgAction::Set,
+            AddressKind::Addresses { .. } | AddressKind::EachDrive => ArgAction::Append,
         };
         command = command.arg(
             Arg::new(protocol.option)
@@ -83,7 +83,7 @@ impl Requires for Arg {
     }
 }
 
-fn said(protocol: &'static Protocol, matches: &ArgMatches) -> Said {
+fn front_end_arguments(protocol: &'static Protocol, matches: &ArgMatches) -> FrontEndArguments {
     let all = |name: &str| -> Vec<String> {
         let values = matches.get_many::<String>(name);
         values.into_iter().flatten().cloned().collect()
@@ -96,7 +96,7 @@ fn said(protocol: &'static Protocol, matches: &ArgMatches) -> Said {
         };
         settings.extend(given.map(|value| (setting.name, value)));
     }
-    Said {
+    FrontEndArguments {
         protocol,
         addresses: all(protocol.option),
         settings,
@@ -106,7 +106,10 @@ fn said(protocol: &'static Protocol, matches: &ArgMatches) -> Said {
 impl clap::FromArgMatches for Listen {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Listen, clap::Error> {
         Ok(Listen(
-            PROTOCOLS.iter().map(|it| said(it, matches)).collect(),
+            PROTOCOLS
+                .iter()
+                .map(|it| front_end_arguments(it, matches))
+                .collect(),
         ))
     }
 

@@ -2,12 +2,12 @@
 //!
 //! Not considered: stores in memory, which use what is written to them, as requested; limits of a container.
 
-use live::Served;
+use live::ServedDevice;
 use model::tier::TierSettings;
 use text::digits::bytes_decimal;
 
 /// A tier that stores data in memory.
-struct Keeper {
+struct MemoryTier {
     pool: String,
     tier: String,
     /// Maximum bytes that it may use.
@@ -25,10 +25,10 @@ fn available() -> Option<u64> {
 }
 
 /// Returns the tiers that store data in memory, of a pool whose members store the data.
-fn keepers(drive: &Served) -> Vec<Keeper> {
+fn keepers(drive: &ServedDevice) -> Vec<MemoryTier> {
     let pool = drive.sheet().pool_config().filter(|_| drive.is_by_member());
     let tiers = pool.into_iter().flat_map(|pool| &pool.tiers);
-    let keepers = tiers.map(|tier| Keeper {
+    let keepers = tiers.map(|tier| MemoryTier {
         pool: drive.name().to_string(),
         tier: tier.name.clone(),
         // At most each block twice: the present one, and the one being written.
@@ -38,7 +38,7 @@ fn keepers(drive: &Served) -> Vec<Keeper> {
 }
 
 /// Returns a line for each tier that stores data in memory, if all together may use more than is available.
-fn warnings_of(keepers: &[Keeper], available: u64) -> Vec<String> {
+fn warnings_of(keepers: &[MemoryTier], available: u64) -> Vec<String> {
     let all: u64 = keepers.iter().map(|it| it.bytes).sum();
     if all <= available {
         return Vec::new();
@@ -47,7 +47,7 @@ fn warnings_of(keepers: &[Keeper], available: u64) -> Vec<String> {
         [_] => String::new(),
         _ => format!(" ({} with the others)", bytes_decimal(all as f64)),
     };
-    let line = |Keeper { pool, tier, bytes }: &Keeper| {
+    let line = |MemoryTier { pool, tier, bytes }: &MemoryTier| {
         format!(
             "warning: {pool}: `{tier}` may keep {} of data in memory{together}, and this machine has {} left: \
              it ends if that is used up; ask for less, such as --set tier.{tier}.ram=8GiB",
@@ -59,8 +59,8 @@ fn warnings_of(keepers: &[Keeper], available: u64) -> Vec<String> {
 }
 
 /// Returns the warnings on memory for these drives.
-pub(super) fn warnings(drives: &[Served]) -> Vec<String> {
-    let keepers: Vec<Keeper> = drives.iter().flat_map(keepers).collect();
+pub(super) fn warnings(drives: &[ServedDevice]) -> Vec<String> {
+    let keepers: Vec<MemoryTier> = drives.iter().flat_map(keepers).collect();
     available().map_or(Vec::new(), |available| warnings_of(&keepers, available))
 }
 
@@ -70,13 +70,13 @@ mod tests {
 
     #[test]
     fn what_fits_alone_and_not_together_is_told() {
-        let keeper = |pool: &str, gib: u64| Keeper {
+        let keeper = |pool: &str, gib: u64| MemoryTier {
             pool: pool.to_string(),
             tier: String::from("tank"),
             bytes: gib << 30,
         };
         let two = [keeper("a", 20), keeper("b", 18)];
-        let told = |keepers: &[Keeper], gib: u64| warnings_of(keepers, gib << 30);
+        let told = |keepers: &[MemoryTier], gib: u64| warnings_of(keepers, gib << 30);
         assert_eq!(told(&two, 38), [""; 0]);
         assert_eq!(told(&two[..1], 20), [""; 0]);
         assert_eq!(told(&[], 0), [""; 0]);

@@ -1,6 +1,6 @@
 //! Whether this machine can meet the latencies of the drives: printed at the start, with figures.
 
-use live::Served;
+use live::ServedDevice;
 use live::floor::{Floor, Transport, measure, read_latency};
 use model::Span;
 
@@ -26,7 +26,7 @@ pub(super) fn compensation(floors: &[(Transport, Floor)]) -> Span {
 
 /// Returns a line for each drive and transport: in time, or not and at which speed it would be.
 pub(super) fn lines(
-    drives: &[Served],
+    drives: &[ServedDevice],
     floors: &[(Transport, Floor)],
     seed: u64,
     speed: f64,

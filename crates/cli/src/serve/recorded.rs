@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use live::Served;
+use live::ServedDevice;
 use text::problem::{Problem, Problems};
 
 use super::Args;
@@ -37,7 +37,7 @@ fn exists(path: &Path) -> Problem {
 ///
 /// # Errors
 /// The file exists by now, or cannot be written.
-pub(super) fn begin(args: &Args, drives: &mut [Served]) -> Result<(), Failure> {
+pub(super) fn begin(args: &Args, drives: &mut [ServedDevice]) -> Result<(), Failure> {
     let (Some(path), [drive]) = (&args.record, drives) else {
         return Ok(());
     };

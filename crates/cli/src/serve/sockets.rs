@@ -17,7 +17,7 @@ use rustix::process::umask;
 use text::problem::{Problem, Problems};
 
 use super::address::shown;
-use super::asked::Asked;
+use super::asked::ServeRequest;
 use crate::failure::Failure;
 use crate::failure::on_command_line;
 
@@ -31,7 +31,7 @@ pub(super) struct Bound {
 }
 
 /// Binds the sockets of each front end, in their order.
-pub(super) fn bind_all(asked: &Asked) -> Result<Vec<Vec<Bound>>, Problems> {
+pub(super) fn bind_all(asked: &ServeRequest) -> Result<Vec<Vec<Bound>>, Problems> {
     let mut problems = Problems::default();
     let mut all = Vec::new();
     for front in &asked.fronts {

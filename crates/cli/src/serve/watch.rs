@@ -2,7 +2,7 @@
 //! the width of the terminal, and log lines appear above them.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use live::{Counters, Lateness, Served, Wall};
+use live::{Counters, Lateness, ServedDevice, Wall};
 use model::Span;
 use statistics::Histogram;
 
@@ -26,7 +26,7 @@ impl Watch {
     }
 
     /// Replaces the previous lines.
-    pub(super) fn show(&mut self, now: Wall, drives: &[Served], lateness: &Lateness) {
+    pub(super) fn show(&mut self, now: Wall, drives: &[ServedDevice], lateness: &Lateness) {
         let seconds = now.since(self.at).seconds();
         self.at = now;
         self.before.resize(drives.len(), Counters::default());
@@ -53,7 +53,7 @@ impl Watch {
 }
 
 /// Returns the rates of one drive.
-fn rates(drive: &Served, now: &Counters, before: &Counters, seconds: f64) -> String {
+fn rates(drive: &ServedDevice, now: &Counters, before: &Counters, seconds: f64) -> String {
     let ios = (now.reads + now.writes) - (before.reads + before.writes);
     let bytes = (now.bytes_read + now.bytes_written) - (before.bytes_read + before.bytes_written);
     let latency_us = (now.latency_ns - before.latency_ns) as f64 * 1e-3 / ios.max(1) as f64;
@@ -83,7 +83,7 @@ fn late(lateness: &Lateness) -> Option<String> {
 }
 
 /// Returns the final summary: latencies of the model, failures, and the distribution of lateness.
-pub(super) fn summary(drives: &[Served], lateness: &Lateness) -> Vec<String> {
+pub(super) fn summary(drives: &[ServedDevice], lateness: &Lateness) -> Vec<String> {
     let mut lines = Vec::new();
     for drive in drives {
         for (kind, histogram) in drive.latencies().by_kind() {

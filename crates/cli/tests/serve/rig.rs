@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use live::nbd::wire::{self, Request, command, option};
+use live::nbd::wire::{self, NbdRequest, command, option};
 
 pub(crate) const BLOCK: usize = 4096;
 pub(crate) const SIZE: &str = "4M";
@@ -115,7 +115,7 @@ impl Client {
             command::FLUSH => 0,
             _ => BLOCK as u32,
         };
-        let request = Request {
+        let request = NbdRequest {
             flags: 0,
             command,
             cookie: block,
@@ -148,7 +148,7 @@ impl Client {
     /// Writes a mebibyte at the beginning with one command.
     pub(crate) fn write_much(&mut self) {
         const MIB: u32 = 1 << 20;
-        let request = Request {
+        let request = NbdRequest {
             flags: 0,
             command: command::WRITE,
             cookie: 0,

@@ -4,4 +4,4 @@ mod score;
 pub(crate) mod tested;
 
 pub use score::{Score, at_load, at_share, score, tested, tested_until};
-pub use tested::{ActTest, LIMITS, Reason, Tested};
+pub use tested::{ActResult, ActTest, LIMITS, Reason};

@@ -3,10 +3,10 @@
 
 use text::problem::Problems;
 
-use super::tested::{ActTest, Tested};
+use super::tested::{ActResult, ActTest};
 use crate::lab::Lab;
-use crate::outcome::Of;
-use crate::progress::{GoOn, each, to_the_end};
+use crate::outcome::OutcomeDetail;
+use crate::progress::{ProgressCallback, each, to_the_end};
 use crate::scenario::{Scenario, Work};
 
 /// Highest load of the search.
@@ -39,7 +39,7 @@ fn test_of(scenario: &Scenario) -> Result<&ActTest, Problems> {
 }
 
 /// Runs the test at this load to its end.
-fn tested_at(lab: &Lab, scenario: &Scenario, load: f64) -> Result<Tested, Problems> {
+fn tested_at(lab: &Lab, scenario: &Scenario, load: f64) -> Result<ActResult, Problems> {
     tested(lab, &at_load(scenario, load)?)
 }
 
@@ -47,7 +47,7 @@ fn tested_at(lab: &Lab, scenario: &Scenario, load: f64) -> Result<Tested, Proble
 ///
 /// # Errors
 /// As [`Lab::run`]; the scenario has other work than ACT.
-pub fn tested(lab: &Lab, scenario: &Scenario) -> Result<Tested, Problems> {
+pub fn tested(lab: &Lab, scenario: &Scenario) -> Result<ActResult, Problems> {
     tested_until(lab, scenario, &to_the_end)
 }
 
@@ -55,11 +55,15 @@ pub fn tested(lab: &Lab, scenario: &Scenario) -> Result<Tested, Problems> {
 ///
 /// # Errors
 /// As [`tested`].
-pub fn tested_until(lab: &Lab, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Tested, Problems> {
+pub fn tested_until(
+    lab: &Lab,
+    scenario: &Scenario,
+    go_on: ProgressCallback<'_>,
+) -> Result<ActResult, Problems> {
     test_of(scenario)?;
     match lab.run_until(scenario, go_on)?.of {
-        Of::Act(tested) => Ok(*tested),
-        Of::Jobs | Of::Trace(_) => {
+        OutcomeDetail::Act(tested) => Ok(*tested),
+        OutcomeDetail::Jobs | OutcomeDetail::Trace(_) => {
             let what = "the test gave another work's outcome";
             Err(Problems::defect(scenario.machine.name(), what))
         }
@@ -72,9 +76,9 @@ pub struct Score {
     /// Multiple of 1x; 0 if 1x does not pass.
     pub load: u32,
     /// The run at this load, or the failing run at 1x.
-    pub tested: Tested,
+    pub tested: ActResult,
     /// The run at the next higher load, which fails; `None` if the highest load passes.
-    pub fails: Option<(u32, Tested)>,
+    pub fails: Option<(u32, ActResult)>,
     /// All loads that were run, and whether they passed.
     pub tried: Vec<(u32, bool)>,
 }
@@ -109,14 +113,14 @@ const MOST_BETWEEN: u32 = 12;
 ///
 /// # Errors
 /// As [`tested`]; no load has this share of slow reads, for example if the thread that makes requests is the limit.
-pub fn at_share(lab: &Lab, scenario: &Scenario, percent: f64) -> Result<Tested, Problems> {
-    let share = |tested: &Tested| tested.worst()[0];
+pub fn at_share(lab: &Lab, scenario: &Scenario, percent: f64) -> Result<ActResult, Problems> {
+    let share = |tested: &ActResult| tested.worst()[0];
     let whole = highest(lab, scenario, &|tested| share(tested) < percent, &|_, _| {})?;
     let Some((load, fails)) = whole.fails else {
         let what = format!("no load makes {percent} % of the reads take 1 ms");
         return Err(Problems::whole(scenario.machine.name(), what));
     };
-    let distance = |tested: &Tested| libm::log(share(tested).max(1e-9) / percent).abs();
+    let distance = |tested: &ActResult| libm::log(share(tested).max(1e-9) / percent).abs();
     let mut ends = [f64::from(load) - 1.0, f64::from(load)];
     // Shares at the ends of the bracket, which determine the next load. At zero load no read is slow.
     let mut shares = [
@@ -149,11 +153,11 @@ pub fn at_share(lab: &Lab, scenario: &Scenario, percent: f64) -> Result<Tested, 
 fn highest(
     lab: &Lab,
     scenario: &Scenario,
-    holds: &(dyn Fn(&Tested) -> bool + Sync),
+    holds: &(dyn Fn(&ActResult) -> bool + Sync),
     progress: &(dyn Fn(u32, Option<u32>) + Sync),
 ) -> Result<Score, Problems> {
-    let mut passes: (u32, Option<Tested>) = (0, None);
-    let mut fails: Option<(u32, Tested)> = None;
+    let mut passes: (u32, Option<ActResult>) = (0, None);
+    let mut fails: Option<(u32, ActResult)> = None;
     let mut tried = Vec::new();
     loop {
         let high = fails.as_ref().map(|&(load, _)| load);

@@ -35,7 +35,7 @@ pub struct ActTest {
 
 /// The part of an [`Outcome`](crate::Outcome) that only ACT has.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tested {
+pub struct ActResult {
     /// Configuration of the test.
     pub config: Config,
     /// Latencies by [`Kind`].
@@ -126,7 +126,7 @@ impl fmt::Display for Reason {
     }
 }
 
-impl Tested {
+impl ActResult {
     /// Returns the latencies of one kind.
     pub fn latency(&self, kind: Kind) -> &Histogram {
         &self.latencies[kind as usize]
@@ -138,7 +138,7 @@ impl Tested {
     }
 
     /// Returns the I/Os per second of one kind that the configuration requires.
-    pub fn asked(&self, kind: Kind) -> f64 {
+    pub fn required_rate(&self, kind: Kind) -> f64 {
         match kind {
             Kind::Read | Kind::RawRead => f64::from(self.config.record_reads_per_second()),
             Kind::LargeRead => self.config.large_reads_per_second(),
@@ -207,7 +207,7 @@ impl Tested {
         let behind =
             |achieved: f64, asked: f64| (achieved * seconds + 2.0) < KEPT_UP * asked * seconds;
         for kind in [Kind::LargeRead, Kind::LargeWrite] {
-            let (achieved, asked) = (self.rate(kind), self.asked(kind));
+            let (achieved, asked) = (self.rate(kind), self.required_rate(kind));
             if !self.latency_only && behind(achieved, asked) {
                 reasons.push(Reason::Behind {
                     kind,

@@ -7,8 +7,8 @@ fn sheet(name: &str) -> DriveConfig {
     catalogue::drive(name).expect("it is read").config
 }
 
-fn befalls(at_us: u64, member: Option<u16>, what: Hardship) -> Befalls {
-    Befalls {
+fn befalls(at_us: u64, member: Option<u16>, what: FaultKind) -> RunFault {
+    RunFault {
         at: Span::from_us(at_us),
         trigger: None,
         member,
@@ -21,14 +21,14 @@ fn befalls(at_us: u64, member: Option<u16>, what: Hardship) -> Befalls {
 fn a_drive_that_becomes_slow_keeps_the_laws() {
     let config = sheet("ram-disk");
     let faults = [
-        befalls(0, None, Hardship::Refresh),
-        befalls(300, None, Hardship::Slow(Span::from_us(70))),
-        befalls(900, None, Hardship::Slow(Span::ZERO)),
+        befalls(0, None, FaultKind::Refresh),
+        befalls(300, None, FaultKind::Slow(Span::from_us(70))),
+        befalls(900, None, FaultKind::Slow(Span::ZERO)),
     ];
     conformance::check(|seed| {
         let drive = Drive::new(&config, Precondition::Fresh, seed);
-        let kept = Kept::new(drive, Nothing, Bytes::default(), false);
-        Suffering::new(kept, &faults, 1, &TriggerLog::default())
+        let kept = DataBackedDrive::new(drive, NullContents, Bytes::default(), false);
+        FaultyDevice::new(kept, &faults, 1, &TriggerLog::default())
     });
 }
 
@@ -37,7 +37,7 @@ fn a_drive_with_rules_and_triggers_keeps_the_laws() {
     use model::data::{CommandKind, Effect, Lasting, Moment};
     let config = sheet("ram-disk");
     let delay = |rate, range| {
-        Hardship::Rule(Rule {
+        FaultKind::Rule(Rule {
             kind: None,
             effect: Effect::Delays(Span::from_us(40)),
             range,
@@ -45,7 +45,7 @@ fn a_drive_with_rules_and_triggers_keeps_the_laws() {
             lasting: Lasting::Forever,
         })
     };
-    let by_count = |number, what| Befalls {
+    let by_count = |number, what| RunFault {
         trigger: Some(Trigger {
             kind: CommandKind::Writes,
             moment: Moment::Arrival,
@@ -56,14 +56,14 @@ fn a_drive_with_rules_and_triggers_keeps_the_laws() {
     let faults = [
         befalls(0, None, delay(0.3, None)),
         befalls(0, None, delay(1.0, Some((0, 1 << 20)))),
-        by_count(9, Hardship::Slow(Span::from_us(15))),
-        by_count(30, Hardship::Slow(Span::ZERO)),
-        by_count(60, Hardship::Clear),
+        by_count(9, FaultKind::Slow(Span::from_us(15))),
+        by_count(30, FaultKind::Slow(Span::ZERO)),
+        by_count(60, FaultKind::Clear),
     ];
     conformance::check(|seed| {
         let drive = Drive::new(&config, Precondition::Fresh, seed);
-        let kept = Kept::new(drive, Nothing, Bytes::default(), false);
-        Suffering::new(kept, &faults, 1, &TriggerLog::default())
+        let kept = DataBackedDrive::new(drive, NullContents, Bytes::default(), false);
+        FaultyDevice::new(kept, &faults, 1, &TriggerLog::default())
     });
 }
 
@@ -74,23 +74,23 @@ fn a_count_is_reached_at_its_time_however_far_a_device_may_advance() {
     let DriveConfig::Pool(config) = sheet("mirror(2*ram-disk)") else {
         panic!("a pool");
     };
-    let third_copy = Befalls {
+    let third_copy = RunFault {
         trigger: Some(Trigger {
             kind: CommandKind::Writes,
             moment: Moment::Arrival,
             number: 3,
         }),
-        ..befalls(0, Some(0), Hardship::Dies)
+        ..befalls(0, Some(0), FaultKind::Dies)
     };
     let faults = [
-        befalls(0, Some(0), Hardship::Dies),
-        befalls(500, Some(0), Hardship::Returns),
+        befalls(0, Some(0), FaultKind::Dies),
+        befalls(500, Some(0), FaultKind::Returns),
         third_copy,
     ];
     let struck = |far: bool| {
         let log = TriggerLog::default();
         let pool = config.vulnerable(Precondition::Fresh, 1);
-        let mut device = Suffering::new(pool, &faults, 1, &log);
+        let mut device = FaultyDevice::new(pool, &faults, 1, &log);
         let mut done = Vec::new();
         for number in 0..8 {
             let now = Time::ZERO + Span::from_us(10 + number);
@@ -139,13 +139,13 @@ fn an_intent_log_without_its_log_and_with_it_again_keeps_the_laws() {
     let log = log.map(|it| it as u16);
     assert!(log.is_some());
     let faults = [
-        befalls(200, log, Hardship::Dies),
-        befalls(700, log, Hardship::Returns),
-        befalls(900, log, Hardship::FailsWrite),
+        befalls(200, log, FaultKind::Dies),
+        befalls(700, log, FaultKind::Returns),
+        befalls(900, log, FaultKind::FailsWrite),
     ];
     conformance::check(|seed| {
         let pool = config.vulnerable(Precondition::Fresh, seed);
-        Suffering::new(pool, &faults, 1, &TriggerLog::default())
+        FaultyDevice::new(pool, &faults, 1, &TriggerLog::default())
     });
 }
 
@@ -155,12 +155,12 @@ fn a_mirror_that_loses_a_leg_and_has_it_again_keeps_the_laws() {
         panic!("a pool");
     };
     let faults = [
-        befalls(200, Some(0), Hardship::Dies),
-        befalls(700, Some(0), Hardship::Returns),
-        befalls(700, Some(1), Hardship::Slow(Span::from_us(20))),
+        befalls(200, Some(0), FaultKind::Dies),
+        befalls(700, Some(0), FaultKind::Returns),
+        befalls(700, Some(1), FaultKind::Slow(Span::from_us(20))),
     ];
     conformance::check(|seed| {
         let pool = config.vulnerable(Precondition::Fresh, seed);
-        Suffering::new(pool, &faults, 1, &TriggerLog::default())
+        FaultyDevice::new(pool, &faults, 1, &TriggerLog::default())
     });
 }

@@ -5,11 +5,11 @@ use model::{Device, Time};
 use text::problem::Problems;
 use workload::act::Act;
 
-use crate::act::tested::{ActTest, Tested};
+use crate::act::tested::{ActResult, ActTest};
 use crate::faults::TriggerLog;
-use crate::outcome::{Of, Outcome};
+use crate::outcome::{Outcome, OutcomeDetail};
 use crate::play::{Surroundings, on_cores, play};
-use crate::progress::GoOn;
+use crate::progress::ProgressCallback;
 use crate::scenario::Scenario;
 
 /// Runs the test on a device whose clock starts at zero.
@@ -22,7 +22,7 @@ pub(crate) fn run(
     scenario: &Scenario,
     test: &ActTest,
     struck: &TriggerLog,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Outcome, Problems> {
     let (config, machine) = (&test.config, &scenario.machine);
     let capacity = device.capacity();
@@ -63,7 +63,7 @@ pub(crate) fn run(
     })?;
     let act = played.workload;
     let counted = act.counted();
-    let tested = Tested {
+    let tested = ActResult {
         config: config.clone(),
         latencies: act.latencies,
         bands: act.bands,
@@ -87,6 +87,6 @@ pub(crate) fn run(
         counted,
         stopped: played.stopped,
         phases: played.phases,
-        of: Of::Act(Box::new(tested)),
+        of: OutcomeDetail::Act(Box::new(tested)),
     })
 }

@@ -7,9 +7,9 @@ use workload::Jobs;
 use workload::job::{Job, Mix};
 
 use crate::faults::TriggerLog;
-use crate::outcome::{Of, Outcome};
-use crate::play::{OfFiles, Surroundings, on_cores, play};
-use crate::progress::GoOn;
+use crate::outcome::{Outcome, OutcomeDetail};
+use crate::play::{Surroundings, ThreadFiles, on_cores, play};
+use crate::progress::ProgressCallback;
 use crate::scenario::Scenario;
 
 /// Runs the jobs on a device whose clock starts at zero.
@@ -18,7 +18,7 @@ pub(crate) fn run(
     scenario: &Scenario,
     jobs: &[Job],
     struck: &TriggerLog,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Outcome, Problems> {
     let host = scenario.machine.host();
     let (seed, every) = (scenario.seed, scenario.series_every);
@@ -64,7 +64,7 @@ pub(crate) fn run(
         counted: played.end.since(count_from),
         stopped: played.stopped,
         phases: played.phases,
-        of: Of::Jobs,
+        of: OutcomeDetail::Jobs,
     })
 }
 
@@ -92,7 +92,7 @@ fn helped(what: String, help: &str) -> Problems {
 }
 
 /// Returns the files of the jobs' threads, if there are any. Writes that are synced need no page cache.
-fn files(host: &HostConfig, jobs: &Jobs<'_>) -> Result<Option<OfFiles>, Problems> {
+fn files(host: &HostConfig, jobs: &Jobs<'_>) -> Result<Option<ThreadFiles>, Problems> {
     let files = jobs.threads().map(Job::file).zip(jobs.ranges());
     let of_range = |(file, range): (Option<FileConfig>, _)| Some(FileConfig { range, ..file? });
     let files: Vec<_> = files.map(of_range).collect();
@@ -121,7 +121,7 @@ fn files(host: &HostConfig, jobs: &Jobs<'_>) -> Result<Option<OfFiles>, Problems
             "direct=1, or a host with a page cache (linux, xeon-2017), or that section in the file of the host",
         ));
     }
-    Ok(Some(OfFiles {
+    Ok(Some(ThreadFiles {
         costs,
         files,
         ids: jobs.ids(),

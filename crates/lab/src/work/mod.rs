@@ -9,7 +9,7 @@ use text::problem::Problems;
 
 use crate::faults::TriggerLog;
 use crate::outcome::Outcome;
-use crate::progress::GoOn;
+use crate::progress::ProgressCallback;
 use crate::scenario::{Scenario, Work};
 
 pub use trace::SPEEDS;
@@ -23,7 +23,7 @@ pub use trace::SPEEDS;
 pub(crate) fn run_on_drive(
     drive: &mut Drive,
     scenario: &Scenario,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Outcome, Problems> {
     match drive {
         Drive::XPoint(drive) => run_on(&mut **drive, scenario, go_on),
@@ -39,7 +39,7 @@ pub(crate) fn run_on_drive(
 pub(crate) fn run_on(
     device: impl Device,
     scenario: &Scenario,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Outcome, Problems> {
     run_struck(device, scenario, &TriggerLog::default(), go_on)
 }
@@ -52,7 +52,7 @@ pub(crate) fn run_struck(
     device: impl Device,
     scenario: &Scenario,
     struck: &TriggerLog,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Outcome, Problems> {
     match &scenario.work {
         Work::Jobs(jobs) => jobs::run(device, scenario, jobs, struck, go_on),

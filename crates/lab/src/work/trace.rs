@@ -6,9 +6,9 @@ use text::problem::Problems;
 use workload::replay::{Layout, Pace, Replay};
 
 use crate::faults::TriggerLog;
-use crate::outcome::{Of, Outcome, Replayed};
+use crate::outcome::{Outcome, OutcomeDetail, ReplayResult};
 use crate::play::{Surroundings, on_cores, play};
-use crate::progress::GoOn;
+use crate::progress::ProgressCallback;
 use crate::scenario::{Scenario, TraceReplay};
 
 /// Allowed speed factors of a trace.
@@ -55,7 +55,7 @@ pub(crate) fn run(
     scenario: &Scenario,
     replay: &TraceReplay,
     struck: &TriggerLog,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Outcome, Problems> {
     let (machine, trace) = (&scenario.machine, &*replay.trace);
     let layout = Layout::new(trace, machine.name(), device.capacity(), replay.beyond)?;
@@ -111,7 +111,7 @@ pub(crate) fn run(
         counted: over,
         stopped,
         phases: played.phases,
-        of: Of::Trace(Box::new(Replayed {
+        of: OutcomeDetail::Trace(Box::new(ReplayResult {
             recorded: workload.recorded,
             wrapped: layout.wrapped,
             empty: layout.empty,

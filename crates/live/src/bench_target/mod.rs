@@ -124,29 +124,29 @@ trait Session {
 }
 
 /// A connected socket.
-enum Socket {
+enum ClientSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Socket {
-    fn tcp(address: &str) -> Result<Socket, String> {
+impl ClientSocket {
+    fn tcp(address: &str) -> Result<ClientSocket, String> {
         let socket = TcpStream::connect(address).map_err(|error| format!("{address}: {error}"))?;
         socket
             .set_nodelay(true)
             .map_err(|error| error.to_string())?;
-        Ok(Socket::Tcp(socket))
+        Ok(ClientSocket::Tcp(socket))
     }
 
-    fn unix(path: &str) -> Result<Socket, String> {
+    fn unix(path: &str) -> Result<ClientSocket, String> {
         let socket = UnixStream::connect(path).map_err(|error| format!("{path}: {error}"))?;
-        Ok(Socket::Unix(socket))
+        Ok(ClientSocket::Unix(socket))
     }
 
     fn poll(&mut self) -> Result<(), String> {
         match self {
-            Socket::Tcp(socket) => socket.set_nonblocking(true),
-            Socket::Unix(socket) => socket.set_nonblocking(true),
+            ClientSocket::Tcp(socket) => socket.set_nonblocking(true),
+            ClientSocket::Unix(socket) => socket.set_nonblocking(true),
         }
         .map_err(|error| error.to_string())
     }
@@ -154,29 +154,29 @@ impl Socket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         match self {
-            Socket::Tcp(socket) => socket.read(buffer),
-            Socket::Unix(socket) => socket.read(buffer),
+            ClientSocket::Tcp(socket) => socket.read(buffer),
+            ClientSocket::Unix(socket) => socket.read(buffer),
         }
     }
 
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match self {
-            Socket::Tcp(socket) => socket.write(bytes),
-            Socket::Unix(socket) => socket.write(bytes),
+            ClientSocket::Tcp(socket) => socket.write(bytes),
+            ClientSocket::Unix(socket) => socket.write(bytes),
         }
     }
 }
 
 /// A non-blocking socket, with the bytes that wait to be sent.
 struct Pipe {
-    socket: Socket,
+    socket: ClientSocket,
     out: Outbox,
     input: Vec<u8>,
 }
 
 impl Pipe {
-    fn new(mut socket: Socket) -> Result<Pipe, String> {
+    fn new(mut socket: ClientSocket) -> Result<Pipe, String> {
         socket.poll()?;
         Ok(Pipe {
             socket,
@@ -244,11 +244,11 @@ pub fn measure(uri: &Uri, job: &Job) -> Result<Measured, String> {
             run(pipe, session, job)
         }
         Uri::NbdTcp { address, export } => {
-            let (pipe, session) = nbd::connect(Socket::tcp(address)?, export, job)?;
+            let (pipe, session) = nbd::connect(ClientSocket::tcp(address)?, export, job)?;
             run(pipe, session, job)
         }
         Uri::NbdUnix { path, export } => {
-            let (pipe, session) = nbd::connect(Socket::unix(path)?, export, job)?;
+            let (pipe, session) = nbd::connect(ClientSocket::unix(path)?, export, job)?;
             run(pipe, session, job)
         }
     }
@@ -266,7 +266,7 @@ impl Offsets {
     #[inline]
     fn draw(&mut self) -> u64 {
         let index = match &mut self.random {
-            Some(random) => random.below(self.blocks),
+            Some(random) => random.uniform_below(self.blocks),
             None => {
                 let index = self.next;
                 self.next = if index + 1 == self.blocks {

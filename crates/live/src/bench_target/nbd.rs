@@ -2,7 +2,7 @@
 //!
 //! Source: the NBD protocol, <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md>.
 
-use super::{Job, Pipe, Session, Socket};
+use super::{ClientSocket, Job, Pipe, Session};
 use crate::outbox::Outbox;
 
 const MAGIC: u64 = 0x4e42_444d_4147_4943;
@@ -56,7 +56,11 @@ fn take(pipe: &mut Pipe, gathered: &mut Vec<u8>, bytes: usize) -> Result<Vec<u8>
     Ok(std::mem::replace(gathered, rest))
 }
 
-pub(super) fn connect(socket: Socket, export: &str, job: &Job) -> Result<(Pipe, Export), String> {
+pub(super) fn connect(
+    socket: ClientSocket,
+    export: &str,
+    job: &Job,
+) -> Result<(Pipe, Export), String> {
     let mut pipe = Pipe::new(socket)?;
     let mut gathered = Vec::new();
     let greeting = take(&mut pipe, &mut gathered, 18)?;

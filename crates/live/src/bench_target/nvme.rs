@@ -1,11 +1,11 @@
 //! The client of NVMe/TCP: an admin connection, which remains idle, and one I/O queue.
 
-use super::{Job, Pipe, Session, Socket};
+use super::{ClientSocket, Job, Pipe, Session};
 use crate::nvme::DISCOVERY_NQN;
 use crate::nvme::admin::opcode as admin;
 use crate::nvme::controller::property;
 use crate::nvme::identify::{ControllerData, IDENTIFY, NamespaceData};
-use crate::nvme::initiator::{Completed, ConnectTo, Initiator, property_get, property_set};
+use crate::nvme::initiator::{CompletedCommand, ConnectTo, Initiator, property_get, property_set};
 use crate::nvme::io::opcode;
 use crate::nvme::log::{DISCOVERY, DiscoveryEntry, DiscoveryHeader};
 use crate::nvme::wire::{Sgl, Sqe};
@@ -29,7 +29,7 @@ pub(super) struct Admin {
 
 impl Admin {
     fn open(address: &str, digests: u8) -> Result<Admin, String> {
-        let mut pipe = Pipe::new(Socket::tcp(address)?)?;
+        let mut pipe = Pipe::new(ClientSocket::tcp(address)?)?;
         let mut initiator = Initiator::new(2, digests, &mut pipe.out);
         pipe.until(|bytes, out| {
             initiator.input(bytes, out, |_| {})?;
@@ -38,7 +38,7 @@ impl Admin {
         Ok(Admin { pipe, initiator })
     }
 
-    fn call(&mut self, sqe: &Sqe, payload: &[u8]) -> Result<Completed, String> {
+    fn call(&mut self, sqe: &Sqe, payload: &[u8]) -> Result<CompletedCommand, String> {
         self.initiator.send(sqe, payload, &mut self.pipe.out);
         let initiator = &mut self.initiator;
         let completed = self.pipe.until(|bytes, out| {
@@ -125,7 +125,7 @@ fn connect_to(subnqn: &str, queue: u16, controller: u16, entries: u16) -> Connec
 }
 
 /// The I/O queue.
-pub(super) struct Queue {
+pub(super) struct BenchQueue {
     initiator: Initiator,
     bytes: u64,
     block_shift: u32,
@@ -140,7 +140,7 @@ pub(super) fn connect(
     address: &str,
     nqn: Option<&str>,
     job: &Job,
-) -> Result<(Pipe, Queue, Admin), String> {
+) -> Result<(Pipe, BenchQueue, Admin), String> {
     let name = match nqn {
         Some(nqn) => nqn.to_owned(),
         None => Admin::open(address, 0)?.discover()?,
@@ -157,7 +157,7 @@ pub(super) fn connect(
     let mut sqe = Sqe::fabric(admin::SET_FEATURES, 0, 0, Sgl::default());
     sqe.cdw10 = 7.into();
     admin.call(&sqe, &[])?;
-    let mut pipe = Pipe::new(Socket::tcp(address)?)?;
+    let mut pipe = Pipe::new(ClientSocket::tcp(address)?)?;
     let mut initiator = Initiator::new(job.depth.max(1), job.digests, &mut pipe.out);
     pipe.until(|bytes, out| {
         initiator.input(bytes, out, |_| {})?;
@@ -176,7 +176,7 @@ pub(super) fn connect(
     }
     initiator.keep_data = false;
     let pages = u32::from(identity.mdts).min(12);
-    let queue = Queue {
+    let queue = BenchQueue {
         initiator,
         bytes: namespace.nsze.get() << format.lbads,
         block_shift: format.lbads.into(),
@@ -193,7 +193,7 @@ pub(super) fn connect(
     Ok((pipe, queue, admin))
 }
 
-impl Session for Queue {
+impl Session for BenchQueue {
     fn bytes(&self) -> u64 {
         self.bytes
     }

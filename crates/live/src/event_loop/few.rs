@@ -11,7 +11,7 @@ const TIME: Span = Span::from_ms(10_000);
 
 /// Log lines of one kind.
 #[derive(Debug)]
-pub(super) struct Few {
+pub(super) struct LogRateLimiter {
     /// Subject of the lines, in the plural.
     what: &'static str,
     since: Wall,
@@ -19,9 +19,9 @@ pub(super) struct Few {
     left_out: u64,
 }
 
-impl Few {
-    pub(super) fn new(what: &'static str) -> Few {
-        Few {
+impl LogRateLimiter {
+    pub(super) fn new(what: &'static str) -> LogRateLimiter {
+        LogRateLimiter {
             what,
             since: Wall::default(),
             said: 0,
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn of_many_lines_a_few_are_said_and_the_rest_counted() {
-        let mut few = Few::new("things");
+        let mut few = LogRateLimiter::new("things");
         let mut said: Vec<String> = Vec::new();
         for round in 0..1_000 {
             let now = Wall::from_ns(round * 15_000_000);

@@ -15,7 +15,7 @@ struct Listener {
 }
 
 /// An incoming connection.
-pub(super) struct Newcomer {
+pub(super) struct AcceptedConnection {
     socket: Socket,
     peer: String,
     /// Front end and address, for messages.
@@ -46,7 +46,7 @@ impl Listeners {
     ///
     /// # Errors
     /// A line for the log. The socket stays ready, so the caller must not retry without a pause.
-    pub(super) fn accept(&mut self, index: usize) -> Result<Option<Newcomer>, String> {
+    pub(super) fn accept(&mut self, index: usize) -> Result<Option<AcceptedConnection>, String> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = &self.0[index];
         let kind = listener.front.name();
@@ -64,7 +64,7 @@ impl Listeners {
             _ => String::from("unix socket"),
         };
         let name = format!("{kind} {peer}");
-        Ok(Some(Newcomer { socket, peer, name }))
+        Ok(Some(AcceptedConnection { socket, peer, name }))
     }
 
     /// Returns an endpoint for a connection at the socket with this number.
@@ -74,7 +74,7 @@ impl Listeners {
     pub(super) fn admit(
         &mut self,
         index: usize,
-        newcomer: Newcomer,
+        newcomer: AcceptedConnection,
     ) -> Result<Box<dyn Endpoint>, String> {
         self.0[index].front.accept(newcomer.socket, &newcomer.peer)
     }

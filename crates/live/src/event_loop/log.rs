@@ -1,21 +1,21 @@
 //! Log of the event loop: lines for the server's owner, with a rate limit for lines that clients can trigger.
 
-use super::few::Few;
+use super::few::LogRateLimiter;
 use crate::clock::Wall;
 
 /// Receives log lines.
 pub(super) struct Log {
     say: Box<dyn FnMut(&str)>,
-    refusals: Few,
-    endings: Few,
+    refusals: LogRateLimiter,
+    endings: LogRateLimiter,
 }
 
 impl Log {
     pub(super) fn new(say: Box<dyn FnMut(&str)>) -> Log {
         Log {
             say,
-            refusals: Few::new("connections refused"),
-            endings: Few::new("connections that did not end well"),
+            refusals: LogRateLimiter::new("connections refused"),
+            endings: LogRateLimiter::new("connections that did not end well"),
         }
     }
 

@@ -28,15 +28,15 @@ use rustix::event::epoll;
 use listeners::Listeners;
 use log::Log;
 use pace::Pace;
-use places::Places;
+use places::EndpointTable;
 use schedule::Schedule;
 pub use switches::{Stop, Switches};
 
 use crate::clock::{Clock, Wall};
 use crate::lateness::Lateness;
-use crate::limits::Limits;
-use crate::port::{Bell, Ending, Endpoint, Front, Notice, Port, Ready};
-use crate::served::{Reply, Served};
+use crate::limits::ConnectionLimits;
+use crate::port::{Ending, Endpoint, Front, LoopRequest, Notice, Port, Ready};
+use crate::served::{Reply, ServedDevice};
 
 /// Interval of ticks to endpoints.
 const TICK: Span = Span::from_ms(100);
@@ -50,17 +50,17 @@ const STOP: u32 = u32::MAX - 1;
 const POWER: u32 = u32::MAX - 2;
 
 /// Called at intervals with the state of the loop.
-type Observer = Box<dyn FnMut(Wall, &[Served], &Lateness)>;
+type Observer = Box<dyn FnMut(Wall, &[ServedDevice], &Lateness)>;
 
 /// Serves drives to endpoints.
 pub struct EventLoop {
     clock: Clock,
-    limits: Limits,
+    limits: ConnectionLimits,
     epoll: OwnedFd,
-    drives: Vec<Served>,
+    drives: Vec<ServedDevice>,
     listeners: Listeners,
-    places: Places,
-    bells: Vec<Bell>,
+    places: EndpointTable,
+    bells: Vec<LoopRequest>,
     replies: Vec<Reply>,
     /// Deadline and latency of the replies that are being sent.
     leaving: Vec<(Wall, Span)>,
@@ -87,9 +87,9 @@ impl EventLoop {
     /// # Errors
     /// No descriptors are left.
     pub fn new(
-        drives: Vec<Served>,
+        drives: Vec<ServedDevice>,
         clock: Clock,
-        limits: Limits,
+        limits: ConnectionLimits,
         log: Box<dyn FnMut(&str)>,
     ) -> io::Result<EventLoop> {
         EventLoop::with_switches(Switches::new()?, drives, clock, limits, log)
@@ -101,9 +101,9 @@ impl EventLoop {
     /// No descriptors are left.
     pub fn with_switches(
         switches: Switches,
-        drives: Vec<Served>,
+        drives: Vec<ServedDevice>,
         clock: Clock,
-        limits: Limits,
+        limits: ConnectionLimits,
         log: Box<dyn FnMut(&str)>,
     ) -> io::Result<EventLoop> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -117,7 +117,7 @@ impl EventLoop {
             epoll,
             drives,
             listeners: Listeners::default(),
-            places: Places::default(),
+            places: EndpointTable::default(),
             bells: Vec::new(),
             replies: Vec::with_capacity(1024),
             leaving: Vec::with_capacity(1024),
@@ -147,12 +147,12 @@ impl EventLoop {
     }
 
     /// Returns the drives.
-    pub fn drives(&self) -> &[Served] {
+    pub fn drives(&self) -> &[ServedDevice] {
         &self.drives
     }
 
     /// Returns the drives, which may be changed while the loop is not running.
-    pub fn drives_mut(&mut self) -> &mut [Served] {
+    pub fn drives_mut(&mut self) -> &mut [ServedDevice] {
         &mut self.drives
     }
 
@@ -266,7 +266,7 @@ impl EventLoop {
         let looks = self.places.len() > 0
             || self.log.some_left_out()
             || self.observer.is_some()
-            || self.drives.iter().any(Served::works_alone)
+            || self.drives.iter().any(ServedDevice::works_alone)
             || !self.schedule.is_empty();
         let wake = if looks {
             wake.min(self.next_tick)
@@ -277,7 +277,7 @@ impl EventLoop {
     }
 
     fn deadline(&self) -> Wall {
-        let next = self.drives.iter().map(Served::next_event).min();
+        let next = self.drives.iter().map(ServedDevice::next_event).min();
         match next {
             None | Some(Time::NEVER) => Wall::NEVER,
             Some(at) => self.clock.deadline(at),
@@ -419,7 +419,7 @@ impl EventLoop {
     fn flush(&mut self) {
         let dirty = self.places.take_dirty();
         for &id in &dirty {
-            self.with(id, false, |endpoint, port| endpoint.flush(port));
+            self.with_port(id, false, |endpoint, port| endpoint.flush(port));
         }
         self.places.keep(dirty);
         if self.clock.free() {
@@ -436,12 +436,12 @@ impl EventLoop {
     fn ring(&mut self) {
         while let Some(bell) = self.bells.pop() {
             match bell {
-                Bell::Ring(id) => self.call(id, |endpoint, port| endpoint.rung(port)),
-                Bell::Notice(drive, notice) => {
+                LoopRequest::Ring(id) => self.call(id, |endpoint, port| endpoint.rung(port)),
+                LoopRequest::Notice(drive, notice) => {
                     self.tell_all(drive, notice);
                 }
-                Bell::Fault(target, fault) => self.fault(target, &fault),
-                Bell::Later(at, target, fault) => self.plan_one(at, target, fault),
+                LoopRequest::Fault(target, fault) => self.fault(target, &fault),
+                LoopRequest::Later(at, target, fault) => self.plan_one(at, target, fault),
             }
         }
     }
@@ -494,11 +494,11 @@ impl EventLoop {
         id: u32,
         what: impl FnOnce(&mut dyn Endpoint, &mut Port<'_>) -> Result<(), Ending>,
     ) {
-        self.with(id, true, what);
+        self.with_port(id, true, what);
     }
 
     #[inline]
-    fn with(
+    fn with_port(
         &mut self,
         id: u32,
         dirty: bool,

@@ -66,13 +66,13 @@ struct Tally {
 
 /// A running trial; odd windows have naps.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trial {
+struct NapTrial {
     window: usize,
     since: Wall,
     tallies: [Tally; 2],
 }
 
-impl Trial {
+impl NapTrial {
     /// Checks whether naps collect commands, and as many are completed in the same time.
     fn won(&self) -> bool {
         let [without, with] = self.tallies;
@@ -83,15 +83,15 @@ impl Trial {
 
 /// Decides whether to nap.
 #[derive(Clone, Debug, Default)]
-struct Naps {
+struct NapPolicy {
     on: bool,
-    trial: Option<Trial>,
+    trial: Option<NapTrial>,
     next_trial: Wall,
     wait: Span,
     poor: u32,
 }
 
-impl Naps {
+impl NapPolicy {
     fn turn(&mut self, now: Wall, commands: usize) -> bool {
         let Some(trial) = &mut self.trial else {
             self.poor = if self.on && commands < 2 {
@@ -101,9 +101,9 @@ impl Naps {
             };
             if now >= self.next_trial || self.poor >= POOR {
                 self.poor = 0;
-                self.trial = Some(Trial {
+                self.trial = Some(NapTrial {
                     since: now,
-                    ..Trial::default()
+                    ..NapTrial::default()
                 });
             }
             return self.on;
@@ -165,18 +165,18 @@ pub(super) struct Pace {
     wait: u32,
     /// Decision since the last command.
     decided: Option<bool>,
-    naps: Naps,
+    naps: NapPolicy,
 }
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace::by(cpu_ns)
+        Pace::with_cpu_clock(cpu_ns)
     }
 }
 
 impl Pace {
     /// Returns the initial state; `cpu_ns` returns this thread's CPU time.
-    fn by(cpu_ns: fn() -> u64) -> Pace {
+    fn with_cpu_clock(cpu_ns: fn() -> u64) -> Pace {
         Pace {
             gap_ns: 0,
             soon_ns: SOON.ns(),
@@ -187,7 +187,7 @@ impl Pace {
             sleeps: 0,
             wait: 0,
             decided: None,
-            naps: Naps::default(),
+            naps: NapPolicy::default(),
         }
     }
 
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn it_spins_for_those_who_are_quick_and_sleeps_for_others() {
-        let mut pace = Pace::by(none);
+        let mut pace = Pace::with_cpu_clock(none);
         assert_eq!(spun(&mut pace, Span::from_us(5)), 100);
         assert!(spun(&mut pace, Span::from_us(40)) < 10);
         assert!(spun(&mut pace, Span::from_us(100)) < 10);
@@ -327,7 +327,7 @@ mod tests {
         // A client that sends its next command 20 or 35 us after an answer; a command after a sleep costs 8 or 33 us.
         for (each_us, gap_us, spins) in [(8, 20, false), (8, 10, true), (33, 35, true)] {
             CPU_NS.set(0);
-            let mut pace = Pace::by(|| CPU_NS.get());
+            let mut pace = Pace::with_cpu_clock(|| CPU_NS.get());
             // The first commands are late, so the loop sleeps for them.
             let mut spun = 0;
             for round in 0..8_000 {

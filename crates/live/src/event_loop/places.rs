@@ -7,14 +7,14 @@ use crate::port::{Endpoint, Load};
 
 /// Transferred bytes of a connection at the last check, and the time since which they have not changed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Moved {
+struct TransferProgress {
     bytes: u64,
     since: Wall,
 }
 
 /// Place of one endpoint.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct EndpointSlot {
     /// `None` after the endpoint has ended: its commands still complete, and the replies must not reach another
     /// endpoint.
     pub(super) endpoint: Option<Box<dyn Endpoint>>,
@@ -23,14 +23,14 @@ pub(super) struct Place {
     pub(super) dirty: bool,
     pub(super) polls: bool,
     pub(super) name: String,
-    moved: Moved,
+    moved: TransferProgress,
 }
 
-impl Place {
+impl EndpointSlot {
     /// Returns the time since which no byte has been received from or sent to its client, according to the checks.
     pub(super) fn still_since(&mut self, now: Wall) -> Wall {
         if self.moved.bytes != self.load.moved {
-            self.moved = Moved {
+            self.moved = TransferProgress {
                 bytes: self.load.moved,
                 since: now,
             };
@@ -41,8 +41,8 @@ impl Place {
 
 /// Places by number.
 #[derive(Default)]
-pub(super) struct Places {
-    table: Slab<Place>,
+pub(super) struct EndpointTable {
+    table: Slab<EndpointSlot>,
     /// Numbers of endpoints that ended in this turn, which may be reused in the next.
     ended: Vec<u32>,
     /// Bytes in flight over all endpoints.
@@ -51,15 +51,15 @@ pub(super) struct Places {
     dirty: Vec<u32>,
 }
 
-impl Places {
+impl EndpointTable {
     /// Adds an endpoint and returns its number.
     pub(super) fn add(&mut self, name: String, endpoint: Box<dyn Endpoint>) -> u32 {
         let polls = endpoint.polls();
-        let place = Place {
+        let place = EndpointSlot {
             endpoint: Some(endpoint),
             polls,
             name,
-            ..Place::default()
+            ..EndpointSlot::default()
         };
         let id = self.table.insert(place) as u32;
         if polls {
@@ -89,11 +89,11 @@ impl Places {
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Place> {
+    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut EndpointSlot> {
         self.table.get_mut(id as usize)
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Place)> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut EndpointSlot)> {
         self.table.iter_mut().map(|(id, place)| (id as u32, place))
     }
 
@@ -126,7 +126,7 @@ impl Places {
         !self.dirty.is_empty()
     }
 
-    /// Takes the list of endpoints with output; pass the list to [`Places::keep`] after sending.
+    /// Takes the list of endpoints with output; pass the list to [`EndpointTable::keep`] after sending.
     pub(super) fn take_dirty(&mut self) -> Vec<u32> {
         let dirty = std::mem::take(&mut self.dirty);
         for &id in &dirty {

@@ -4,14 +4,14 @@ use crate::clock::Wall;
 use workload::faults::{Fault, Target};
 
 /// A scheduled fault.
-pub(super) type Planned = (Wall, Target, Fault);
+pub(super) type PendingFault = (Wall, Target, Fault);
 
 /// All scheduled faults; the next is last.
 #[derive(Debug, Default)]
-pub(super) struct Schedule(Vec<Planned>);
+pub(super) struct Schedule(Vec<PendingFault>);
 
 impl Schedule {
-    pub(super) fn add(&mut self, faults: Vec<Planned>) {
+    pub(super) fn add(&mut self, faults: Vec<PendingFault>) {
         self.0.extend(faults);
         self.0.sort_by_key(|(at, _, _)| std::cmp::Reverse(*at));
     }

@@ -7,10 +7,10 @@ use super::wire::{
     FIXED_NEWSTYLE, MAGIC, NO_ZEROES, OPTION_MAGIC, about, answer, be16, be32, can, option,
     option_reply,
 };
-use super::{CONTEXT, CONTEXT_ID, LARGEST, Negotiated};
+use super::{CONTEXT, CONTEXT_ID, LARGEST, NegotiatedOptions};
 use crate::outbox::Outbox;
 use crate::port::{Ending, Port};
-use crate::served::Served;
+use crate::served::ServedDevice;
 
 /// Maximum bytes of an option.
 const LARGEST_OPTION: u32 = 8192;
@@ -49,11 +49,11 @@ pub(super) enum Progress {
     /// TLS begins, followed by the negotiation from its beginning.
     Tls,
     /// Commands follow.
-    Commands(Negotiated),
+    Commands(NegotiatedOptions),
 }
 
 /// Returns the transmission flags of an export.
-fn abilities(structured: bool, drive: &Served) -> u16 {
+fn abilities(structured: bool, drive: &ServedDevice) -> u16 {
     let mut can =
         can::HAS_FLAGS | can::FLUSH | can::FUA | can::TRIM | can::WRITE_ZEROES | can::MULTI_CONN;
     if structured {
@@ -197,8 +197,8 @@ impl Handshake {
         Ok(Progress::More)
     }
 
-    fn negotiated(&self, export: usize, port: &mut Port<'_>) -> Negotiated {
-        Negotiated {
+    fn negotiated(&self, export: usize, port: &mut Port<'_>) -> NegotiatedOptions {
+        NegotiatedOptions {
             export,
             block: port.drive(export).block(),
             structured: self.structured,

@@ -16,10 +16,10 @@ use slab::Slab;
 
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Notice, Port, Socket};
-use crate::served::{Outcome, Reply, Request};
+use crate::served::{Outcome, Reply, IoRequest};
 use crate::stream::{Connection, Stream};
 use handshake::{Handshake, Progress};
-use tls::{Credentials, Encrypted};
+use tls::{Credentials, TlsConnection};
 use wire::{chunk, command, error, flag};
 
 /// Maximum payload of a command in bytes.
@@ -70,14 +70,14 @@ impl Front for Nbd {
         let names = self.names.clone();
         Ok(match &self.tls {
             None => Box::new(Stream::new(socket, NbdConnection::new(names))),
-            Some(credentials) => Box::new(Stream::new(socket, Encrypted::new(names, credentials))),
+            Some(credentials) => Box::new(Stream::new(socket, TlsConnection::new(names, credentials))),
         })
     }
 }
 
 /// Result of the negotiation with a client.
 #[derive(Clone, Copy, Debug)]
-struct Negotiated {
+struct NegotiatedOptions {
     export: usize,
     /// Block size in bytes that was reported to the client.
     block: u32,
@@ -95,8 +95,8 @@ struct Pending {
 
 /// A write whose data is being received.
 #[derive(Debug)]
-struct Incoming {
-    request: wire::Request,
+struct IncomingWrite {
+    request: wire::NbdRequest,
     payload: Vec<u8>,
     filled: usize,
     /// Error to return when all of it has been received; 0 for none.
@@ -104,19 +104,19 @@ struct Incoming {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum NbdPhase {
     Handshake(Handshake),
-    Commands(Negotiated),
+    Commands(NegotiatedOptions),
 }
 
 /// A connection of one client.
 #[derive(Debug)]
 pub struct NbdConnection {
     names: Vec<String>,
-    phase: Phase,
+    phase: NbdPhase,
     pending: Slab<Pending>,
     spare: Vec<Vec<u8>>,
-    incoming: Option<Incoming>,
+    incoming: Option<IncomingWrite>,
     /// Whether the client has announced its disconnection; outstanding replies are still sent.
     leaving: bool,
     /// Whether the client has begun TLS: this connection must not read the following bytes.
@@ -129,7 +129,7 @@ impl NbdConnection {
     pub fn new(names: Vec<String>) -> NbdConnection {
         NbdConnection {
             names,
-            phase: Phase::Handshake(Handshake::default()),
+            phase: NbdPhase::Handshake(Handshake::default()),
             pending: Slab::new(),
             spare: Vec::new(),
             incoming: None,
@@ -142,7 +142,7 @@ impl NbdConnection {
     /// Returns a connection that reveals nothing before the client has begun TLS.
     fn awaiting_tls(names: Vec<String>) -> NbdConnection {
         NbdConnection {
-            phase: Phase::Handshake(Handshake::awaiting_tls()),
+            phase: NbdPhase::Handshake(Handshake::awaiting_tls()),
             ..NbdConnection::new(names)
         }
     }
@@ -151,7 +151,7 @@ impl NbdConnection {
     fn commands(
         &mut self,
         bytes: &[u8],
-        agreed: Negotiated,
+        agreed: NegotiatedOptions,
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> Result<usize, Ending> {
@@ -164,10 +164,10 @@ impl NbdConnection {
                 }
             }
             let rest = &bytes[used..];
-            if rest.len() < wire::Request::BYTES || self.leaving {
+            if rest.len() < wire::NbdRequest::BYTES || self.leaving {
                 return Ok(used);
             }
-            let request = wire::Request::parse(rest)
+            let request = wire::NbdRequest::parse(rest)
                 .ok_or_else(|| Ending::broke("a request without its magic"))?;
             let payload = match request.command {
                 command::READ | command::WRITE => request.length.min(LARGEST),
@@ -176,7 +176,7 @@ impl NbdConnection {
             if !port.room_for(payload.into()) {
                 return Ok(used);
             }
-            used += wire::Request::BYTES;
+            used += wire::NbdRequest::BYTES;
             self.command(request, agreed, out, port)?;
             if self.leaving && self.pending.is_empty() {
                 return Err(Ending::Left);
@@ -186,8 +186,8 @@ impl NbdConnection {
 
     fn command(
         &mut self,
-        request: wire::Request,
-        agreed: Negotiated,
+        request: wire::NbdRequest,
+        agreed: NegotiatedOptions,
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> Result<(), Ending> {
@@ -195,7 +195,7 @@ impl NbdConnection {
         if drive.block() != agreed.block {
             return Err(Ending::Failed("the drive's format has changed".into()));
         }
-        let wrong = wrong(&request, drive.bytes(), drive.block(), agreed);
+        let wrong = request_error(&request, drive.bytes(), drive.block(), agreed);
         match request.command {
             command::WRITE if request.length > LARGEST => {
                 // Its data would have to be read and discarded, although the client was told the limit.
@@ -207,7 +207,7 @@ impl NbdConnection {
             command::WRITE => {
                 port.receiving(i64::from(request.length));
                 let payload = self.buffer(request.length as usize);
-                self.incoming = Some(Incoming {
+                self.incoming = Some(IncomingWrite {
                     request,
                     payload,
                     filled: 0,
@@ -237,7 +237,7 @@ impl NbdConnection {
     fn receive(
         &mut self,
         bytes: &[u8],
-        agreed: Negotiated,
+        agreed: NegotiatedOptions,
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> usize {
@@ -257,7 +257,7 @@ impl NbdConnection {
                 self.submit(&incoming.request, Op::Write, incoming.payload, agreed, port);
             } else {
                 fail(incoming.request.cookie, incoming.error, agreed, out);
-                self.give_back(incoming.payload);
+                self.recycle_buffer(incoming.payload);
             }
         }
         taken
@@ -265,10 +265,10 @@ impl NbdConnection {
 
     fn submit(
         &mut self,
-        request: &wire::Request,
+        request: &wire::NbdRequest,
         op: Op,
         payload: Vec<u8>,
-        agreed: Negotiated,
+        agreed: NegotiatedOptions,
         port: &mut Port<'_>,
     ) {
         let place = self.pending.vacant_entry();
@@ -281,7 +281,7 @@ impl NbdConnection {
             Op::Flush => (0, 0),
             _ => (request.offset, request.length),
         };
-        let request = Request {
+        let request = IoRequest {
             tag,
             op,
             fua: request.flags & flag::FUA != 0,
@@ -308,7 +308,7 @@ impl NbdConnection {
         buffer
     }
 
-    fn give_back(&mut self, buffer: Vec<u8>) {
+    fn recycle_buffer(&mut self, buffer: Vec<u8>) {
         if buffer.capacity() > 0 && buffer.capacity() <= KEEP_BYTES && self.spare.len() < KEEP {
             self.spare.push(buffer);
         }
@@ -316,7 +316,7 @@ impl NbdConnection {
 }
 
 /// Returns the error of a well-formed request that cannot be executed.
-fn wrong(request: &wire::Request, size: u64, block: u32, agreed: Negotiated) -> Option<u32> {
+fn request_error(request: &wire::NbdRequest, size: u64, block: u32, agreed: NegotiatedOptions) -> Option<u32> {
     let known = match request.command {
         command::READ if agreed.structured => flag::DF | flag::FUA,
         command::READ | command::WRITE | command::TRIM | command::FLUSH => flag::FUA,
@@ -346,7 +346,7 @@ fn wrong(request: &wire::Request, size: u64, block: u32, agreed: Negotiated) -> 
 }
 
 /// Sends an answer without data.
-fn answer(cookie: u64, agreed: Negotiated, out: &mut Outbox) {
+fn answer(cookie: u64, agreed: NegotiatedOptions, out: &mut Outbox) {
     if agreed.structured {
         out.push(&wire::last_chunk(cookie, chunk::NONE, 0));
     } else {
@@ -354,7 +354,7 @@ fn answer(cookie: u64, agreed: Negotiated, out: &mut Outbox) {
     }
 }
 
-fn fail(cookie: u64, error: u32, agreed: Negotiated, out: &mut Outbox) {
+fn fail(cookie: u64, error: u32, agreed: NegotiatedOptions, out: &mut Outbox) {
     if agreed.structured {
         out.push(&wire::last_chunk(cookie, chunk::ERROR, 6));
         out.push(&error.to_be_bytes());
@@ -366,8 +366,8 @@ fn fail(cookie: u64, error: u32, agreed: Negotiated, out: &mut Outbox) {
 
 /// Returns the parts of the range that hold data. The store is queried at once; drives have no such command.
 fn block_status(
-    request: &wire::Request,
-    agreed: Negotiated,
+    request: &wire::NbdRequest,
+    agreed: NegotiatedOptions,
     out: &mut Outbox,
     port: &mut Port<'_>,
 ) {
@@ -405,7 +405,7 @@ fn block_status(
 }
 
 /// Sends the data of a read directly from the store. Ranges that were never written are only reported as holes.
-fn data(cookie: u64, reply: &Reply, agreed: Negotiated, out: &mut Outbox, port: &mut Port<'_>) {
+fn data(cookie: u64, reply: &Reply, agreed: NegotiatedOptions, out: &mut Outbox, port: &mut Port<'_>) {
     let drive = port.drive(agreed.export);
     if agreed.structured && drive.is_hole(reply.offset, reply.bytes.into()) {
         out.push(&wire::last_chunk(cookie, chunk::OFFSET_HOLE, 12));
@@ -447,11 +447,11 @@ impl Connection for NbdConnection {
         port: &mut Port<'_>,
     ) -> Result<usize, Ending> {
         let mut used = 0;
-        if let Phase::Handshake(handshake) = &mut self.phase {
+        if let NbdPhase::Handshake(handshake) = &mut self.phase {
             let (taken, progress) = handshake.input(bytes, &self.names, out, port)?;
             used = taken;
             match progress {
-                Progress::Commands(agreed) => self.phase = Phase::Commands(agreed),
+                Progress::Commands(agreed) => self.phase = NbdPhase::Commands(agreed),
                 Progress::More => return Ok(used),
                 Progress::Tls => {
                     self.begins_tls = true;
@@ -459,7 +459,7 @@ impl Connection for NbdConnection {
                 }
             }
         }
-        if let Phase::Commands(agreed) = self.phase {
+        if let NbdPhase::Commands(agreed) = self.phase {
             used += self.commands(&bytes[used..], agreed, out, port)?;
         }
         Ok(used)
@@ -471,7 +471,7 @@ impl Connection for NbdConnection {
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> Result<(), Ending> {
-        let Phase::Commands(agreed) = self.phase else {
+        let NbdPhase::Commands(agreed) = self.phase else {
             return Ok(());
         };
         let pending = self.pending.remove(reply.tag as usize);
@@ -499,7 +499,7 @@ impl Connection for NbdConnection {
             Outcome::ReadOnly => fail(pending.cookie, error::EPERM, agreed, out),
             _ => fail(pending.cookie, error::EIO, agreed, out),
         }
-        self.give_back(pending.payload);
+        self.recycle_buffer(pending.payload);
         if self.leaving && self.pending.is_empty() {
             return Err(Ending::Left);
         }
@@ -523,7 +523,7 @@ impl Connection for NbdConnection {
 
     fn tick(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
         let waited = port.wall().ns() - self.opened_ns;
-        if matches!(self.phase, Phase::Handshake(_)) && waited > PATIENCE_S * 1_000_000_000 {
+        if matches!(self.phase, NbdPhase::Handshake(_)) && waited > PATIENCE_S * 1_000_000_000 {
             return Err(Ending::broke("has not negotiated in time"));
         }
         Ok(())

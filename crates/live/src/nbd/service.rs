@@ -8,9 +8,9 @@ use super::Nbd;
 use super::tls::Credentials;
 use crate::port::Front;
 use crate::protocol::{
-    Address, Asked, Clients, Places, Protocol, Service, Setting, on_command_line,
+    Address, FrontEndOptions, Clients, AddressKind, Protocol, Service, Setting, on_command_line,
 };
-use crate::served::Served;
+use crate::served::ServedDevice;
 
 /// The NBD protocol.
 pub const PROTOCOL: Protocol = Protocol {
@@ -18,7 +18,7 @@ pub const PROTOCOL: Protocol = Protocol {
     value: "ADDR",
     help: "Serve NBD at this address: HOST:PORT, unix:PATH, or systemd (a Unix socket inherited from the parent); \
            may be given several times",
-    places: Places::Addresses { passed: true },
+    places: AddressKind::Addresses { passed: true },
     clients: Clients::OverSocket,
     settings: &[
         Setting {
@@ -46,7 +46,7 @@ struct Exports {
     tls: Option<(PathBuf, Credentials)>,
 }
 
-fn read(asked: &Asked) -> Result<Box<dyn Service>, Problems> {
+fn read(asked: &FrontEndOptions) -> Result<Box<dyn Service>, Problems> {
     let mut problems = Problems::default();
     let tls = asked.value("tls").and_then(|folder| {
         if asked.addresses == 0 {
@@ -79,7 +79,7 @@ impl Service for Exports {
         })
     }
 
-    fn drive_lines(&self, _: usize, drive: &Served, at: &[Address]) -> Vec<String> {
+    fn drive_lines(&self, _: usize, drive: &ServedDevice, at: &[Address]) -> Vec<String> {
         let folder = self.tls.as_ref().map(|(folder, _)| folder.as_path());
         at.iter()
             .flat_map(|address| lines(drive.name(), address, folder))

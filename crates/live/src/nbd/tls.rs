@@ -107,7 +107,7 @@ fn configuration(
 
 /// A connection of a client that must use TLS.
 #[derive(Debug)]
-pub struct Encrypted {
+pub struct TlsConnection {
     inner: NbdConnection,
     credentials: Credentials,
     /// The TLS session, after the client has begun.
@@ -118,10 +118,10 @@ pub struct Encrypted {
     left: Vec<u8>,
 }
 
-impl Encrypted {
+impl TlsConnection {
     /// Returns a connection with these exports, one for each drive in order.
-    pub fn new(names: Vec<String>, credentials: &Credentials) -> Encrypted {
-        Encrypted {
+    pub fn new(names: Vec<String>, credentials: &Credentials) -> TlsConnection {
+        TlsConnection {
             inner: NbdConnection::awaiting_tls(names),
             credentials: credentials.clone(),
             session: None,
@@ -208,7 +208,7 @@ fn encrypt(session: &mut ServerConnection, clear: &mut Outbox, out: &mut Outbox)
         let piece = &piece[..piece.len().min(PIECE)];
         // Neither can fail: there is no limit, and memory accepts everything.
         let taken = session.writer().write(piece).unwrap_or(0);
-        while session.wants_write() && session.write_tls(&mut Pour(out)).is_ok() {}
+        while session.wants_write() && session.write_tls(&mut OutboxWriter(out)).is_ok() {}
         clear.sent(taken);
         if taken == 0 || clear.is_empty() {
             return;
@@ -217,9 +217,9 @@ fn encrypt(session: &mut ServerConnection, clear: &mut Outbox, out: &mut Outbox)
 }
 
 /// Writes to an outbox.
-struct Pour<'a>(&'a mut Outbox);
+struct OutboxWriter<'a>(&'a mut Outbox);
 
-impl Write for Pour<'_> {
+impl Write for OutboxWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.push(bytes);
         Ok(bytes.len())
@@ -230,7 +230,7 @@ impl Write for Pour<'_> {
     }
 }
 
-impl Connection for Encrypted {
+impl Connection for TlsConnection {
     fn open(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
         self.inner.open(out, port)
     }

@@ -133,7 +133,7 @@ pub fn be64(bytes: &[u8], at: usize) -> u64 {
 
 /// A request, without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct NbdRequest {
     /// Flags of the request; see [`flag`].
     pub flags: u16,
     /// Type of the request; see [`command`].
@@ -146,15 +146,15 @@ pub struct Request {
     pub length: u32,
 }
 
-impl Request {
+impl NbdRequest {
     /// Size of a request on the wire in bytes.
     pub const BYTES: usize = 28;
 
-    /// Parses the request at the beginning of `bytes`, which has at least [`Request::BYTES`]; `None` without the
+    /// Parses the request at the beginning of `bytes`, which has at least [`NbdRequest::BYTES`]; `None` without the
     /// magic.
     #[inline]
-    pub fn parse(bytes: &[u8]) -> Option<Request> {
-        (be32(bytes, 0) == REQUEST_MAGIC).then(|| Request {
+    pub fn parse(bytes: &[u8]) -> Option<NbdRequest> {
+        (be32(bytes, 0) == REQUEST_MAGIC).then(|| NbdRequest {
             flags: be16(bytes, 4),
             command: be16(bytes, 6),
             cookie: be64(bytes, 8),
@@ -164,8 +164,8 @@ impl Request {
     }
 
     /// Returns the request as bytes.
-    pub fn emit(&self) -> [u8; Request::BYTES] {
-        let mut bytes = [0; Request::BYTES];
+    pub fn emit(&self) -> [u8; NbdRequest::BYTES] {
+        let mut bytes = [0; NbdRequest::BYTES];
         bytes[..4].copy_from_slice(&REQUEST_MAGIC.to_be_bytes());
         bytes[4..6].copy_from_slice(&self.flags.to_be_bytes());
         bytes[6..8].copy_from_slice(&self.command.to_be_bytes());

@@ -4,7 +4,7 @@
 //! connection keeps the command. Not supported: firmware download, directives, security, virtualisation. Source: NVM
 //! Express Base Specification 1.4, chapter 5.
 
-use super::answer::{Answer, Failure, Later};
+use super::answer::{Answer, Failure, WaitCondition};
 use super::describe;
 use super::facts::Drives;
 use super::features;
@@ -13,7 +13,7 @@ use super::lba_status;
 use super::namespaces;
 pub use super::opcode::admin as opcode;
 use super::pages::{self, Local};
-use super::self_test::{Ended, code};
+use super::self_test::{SelfTestStatus, code};
 use super::target::Target;
 use super::wire::{Sqe, Status};
 
@@ -39,7 +39,7 @@ pub(super) fn command(
         opcode::GET_LOG => pages::get_log(target, controller, sqe, local, drives).map(Answer::Page),
         opcode::GET_FEATURES => features::get(target, controller, sqe, drives),
         opcode::SET_FEATURES => features::set(target, controller, sqe, data, drives),
-        opcode::ASYNC_EVENT => Ok(Answer::Later(Later::Event)),
+        opcode::ASYNC_EVENT => Ok(Answer::Later(WaitCondition::Event)),
         opcode::KEEP_ALIVE => Ok(Answer::Done(0)),
         _ if it.discovery => Err(Status::INVALID_OPCODE),
         opcode::ABORT => Ok(Answer::Abort {
@@ -94,7 +94,7 @@ fn self_test(
     let (nsid, which) = (sqe.nsid.get(), sqe.cdw10.get() as u8 & 0xf);
     if which == code::ABORT {
         let tests = &mut target.self_tests;
-        tests.interrupt(Ended::Aborted, &target.subsystem, drives);
+        tests.interrupt(SelfTestStatus::Aborted, &target.subsystem, drives);
         return Ok(Answer::Done(0));
     }
     // The controller alone, all namespaces, or one.
@@ -251,7 +251,7 @@ mod tests {
         let mut host = one();
         host.rack.drives[0].in_flight = true;
         let asked = host.ask(opcode::FORMAT, 1, 1, 0);
-        assert_eq!(asked, Ok(Answer::Later(Later::Format(vec![1]))));
+        assert_eq!(asked, Ok(Answer::Later(WaitCondition::Format(vec![1]))));
         let again = host.ask(opcode::FORMAT, 1, 1, 0);
         assert_eq!(again, Err((Status::FORMAT_IN_PROGRESS, 0)));
         assert_eq!(host.identify(0, 1)[32], 1 << 7 | 100, "all of it is left");
@@ -261,7 +261,7 @@ mod tests {
             ..Sqe::default()
         };
         let (target, rack) = (&mut host.target, &mut host.rack);
-        format::go_on(target, &sqe, &[1], rack);
+        format::start_formats(target, &sqe, &[1], rack);
         assert!(!format::ended(target, &[1], rack));
         rack.now += Span::from_ms(250);
         assert_eq!(host.identify(0, 1)[32], 1 << 7 | 75);
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(host.rack.drives[0].discarded, [(0, 64 * MIB)]);
         host.rack.drives[0].in_flight = true;
         let other_format = create(&mut host, 256, 1);
-        assert_eq!(other_format, Ok(Answer::Later(Later::EmptyDrive)));
+        assert_eq!(other_format, Ok(Answer::Later(WaitCondition::EmptyDrive)));
         host.rack.drives[0].in_flight = false;
         assert_eq!(create(&mut host, 256, 1), Ok(Answer::Done(1)));
         assert_eq!(

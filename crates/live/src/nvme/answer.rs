@@ -13,14 +13,14 @@ pub(super) enum Answer {
     /// Completed, with this data.
     Page(Vec<u8>),
     /// Completes later.
-    Later(Later),
+    Later(WaitCondition),
     /// The command with this identifier in the queue with this number must be aborted.
     Abort { queue: u16, cid: u16 },
 }
 
 /// Event that a command waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Later {
+pub(super) enum WaitCondition {
     /// An event that must be reported.
     Event,
     /// The end of the format of these namespaces.

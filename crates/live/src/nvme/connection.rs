@@ -14,13 +14,13 @@ use super::admin;
 use super::answer::{Answer, Failure};
 use super::fabrics;
 use super::io::Io;
-use super::parked::Parked;
-use super::queue::{Phase, Queue};
-use super::slots::{Refused, Stage};
+use super::parked::DeferredCommands;
+use super::queue::{QueuePhase, QueuePair};
+use super::slots::{RejectionReason, CommandStage};
 use super::target::Target;
 use super::wire::encode::Transfer;
-use super::wire::pdu::{Data, FLAG_LAST, IcReq};
-use super::wire::{Decoder, Encoder, Event, Fatal, Fault, Header, Sgl, Sqe, Status};
+use super::wire::pdu::{DataPdu, FLAG_LAST, IcReq};
+use super::wire::{Decoder, Encoder, PduEvent, Fatal, Fault, Header, Sgl, Sqe, Status};
 use crate::clock::Wall;
 use crate::outbox::Outbox;
 use crate::port::Port;
@@ -30,7 +30,7 @@ const MOST_H2C: u32 = 128 << 10;
 
 /// Destination of the PDU that is being received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Incoming {
+enum PduDestination {
     Nothing,
     /// A capsule, of the command in this slot.
     Capsule(u16),
@@ -42,16 +42,16 @@ enum Incoming {
 
 /// A connection. See the head of this file.
 #[derive(Debug)]
-pub struct Connection {
+pub struct NvmeConnection {
     /// Address and port the host connected to, for the discovery log.
     local: (String, u16),
     pub(super) decoder: Decoder,
-    incoming: Incoming,
-    pub(super) queue: Queue,
+    incoming: PduDestination,
+    pub(super) queue: QueuePair,
     /// Commands that wait for space, in order.
     pub(super) waiting: VecDeque<u16>,
     pub(super) io: Io,
-    pub(super) parked: Parked,
+    pub(super) parked: DeferredCommands,
     /// Time at which the host last sent something.
     pub(super) heard: Wall,
     pub(super) opened: Option<Wall>,
@@ -59,17 +59,17 @@ pub struct Connection {
     pub(super) recent: bool,
 }
 
-impl Connection {
+impl NvmeConnection {
     /// Returns a new connection to this address.
-    pub fn new(shared: Rc<RefCell<Target>>, local: (String, u16)) -> Connection {
-        Connection {
+    pub fn new(shared: Rc<RefCell<Target>>, local: (String, u16)) -> NvmeConnection {
+        NvmeConnection {
             local,
             decoder: Decoder::new(true, IN_CAPSULE),
-            incoming: Incoming::Nothing,
-            queue: Queue::new(shared),
+            incoming: PduDestination::Nothing,
+            queue: QueuePair::new(shared),
             waiting: VecDeque::new(),
             io: Io::default(),
-            parked: Parked::default(),
+            parked: DeferredCommands::default(),
             heard: Wall::default(),
             opened: None,
             recent: false,
@@ -78,26 +78,26 @@ impl Connection {
 
     pub(super) fn event(
         &mut self,
-        event: Event<'_>,
+        event: PduEvent<'_>,
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> Result<(), Fault> {
         match event {
-            Event::Header(header, data) => self.header(header, data, out, port),
-            Event::Data(data) => {
+            PduEvent::Header(header, data) => self.header(header, data, out, port),
+            PduEvent::Data(data) => {
                 match self.incoming {
-                    Incoming::Capsule(slot) | Incoming::Data(slot) => {
+                    PduDestination::Capsule(slot) | PduDestination::Data(slot) => {
                         self.queue.slots[slot].data.extend_from_slice(data);
                     }
-                    Incoming::Nothing | Incoming::Term(_) => {}
+                    PduDestination::Nothing | PduDestination::Term(_) => {}
                 }
                 Ok(())
             }
-            Event::End(intact) => match std::mem::replace(&mut self.incoming, Incoming::Nothing) {
-                Incoming::Capsule(slot) => self.arrived(slot, intact, out, port),
-                Incoming::Data(slot) => self.received(slot, intact, out, port),
-                Incoming::Term(fatal) => Err(host_gave_up(fatal)),
-                Incoming::Nothing => Ok(()),
+            PduEvent::End(intact) => match std::mem::replace(&mut self.incoming, PduDestination::Nothing) {
+                PduDestination::Capsule(slot) => self.arrived(slot, intact, out, port),
+                PduDestination::Data(slot) => self.received(slot, intact, out, port),
+                PduDestination::Term(fatal) => Err(host_gave_up(fatal)),
+                PduDestination::Nothing => Ok(()),
             },
         }
     }
@@ -111,15 +111,15 @@ impl Connection {
         port: &mut Port<'_>,
     ) -> Result<(), Fault> {
         match (header, self.queue.phase) {
-            (Header::Command(capsule), Phase::Unconnected | Phase::Admin | Phase::Io) => {
+            (Header::Command(capsule), QueuePhase::Unconnected | QueuePhase::Admin | QueuePhase::Io) => {
                 self.capsule(&capsule.sqe, data, port)
             }
-            (Header::H2cData(header), Phase::Unconnected | Phase::Admin | Phase::Io) => {
+            (Header::H2cData(header), QueuePhase::Unconnected | QueuePhase::Admin | QueuePhase::Io) => {
                 self.data(&header)
             }
-            (Header::IcReq(request), Phase::Opening) => self.open(&request, out),
+            (Header::IcReq(request), QueuePhase::Opening) => self.open(&request, out),
             (Header::Term(term), _) => {
-                self.incoming = Incoming::Term(term.fatal.get());
+                self.incoming = PduDestination::Term(term.fatal.get());
                 Ok(())
             }
             _ => Err(Fault::new(Fatal::Sequence, "a PDU that cannot come now")),
@@ -152,7 +152,7 @@ impl Connection {
         self.decoder.rules.header_digest = encoder.header_digest;
         self.decoder.rules.data_digest = encoder.data_digest;
         self.decoder.rules.most_data = MOST_H2C;
-        self.queue.phase = Phase::Unconnected;
+        self.queue.phase = QueuePhase::Unconnected;
         Ok(())
     }
 
@@ -167,14 +167,14 @@ impl Connection {
         }
         let slot = match self.queue.take(sqe) {
             Ok(slot) => slot,
-            Err(Refused::Identifier) => {
+            Err(RejectionReason::Identifier) => {
                 // It would be unknown which of the two commands an answer belongs to.
                 return Err(Fault::new(
                     Fatal::InvalidHeader,
                     "a command identifier that is in use",
                 ));
             }
-            Err(Refused::Full) => {
+            Err(RejectionReason::Full) => {
                 return Err(Fault::new(
                     Fatal::LimitExceeded,
                     "more commands than the queue has entries",
@@ -190,7 +190,7 @@ impl Connection {
             it.data.reserve(inside as usize);
             port.receiving(inside.into());
         }
-        self.incoming = Incoming::Capsule(slot);
+        self.incoming = PduDestination::Capsule(slot);
         Ok(())
     }
 
@@ -236,22 +236,22 @@ impl Connection {
     #[inline]
     fn queue_up(&mut self, slot: u16, complete: bool, out: &mut Outbox, port: &mut Port<'_>) {
         self.queue.slots[slot].stage = if complete {
-            Stage::WantsRoom
+            CommandStage::WantsRoom
         } else {
-            Stage::WantsData
+            CommandStage::WantsData
         };
         // Connecting and administration need no space, so they do not wait.
-        let at_once = self.queue.phase != Phase::Io && complete;
+        let at_once = self.queue.phase != QueuePhase::Io && complete;
         if at_once || (self.waiting.is_empty() && port.room()) {
-            self.go_on(slot, out, port);
+            self.advance_slot(slot, out, port);
         } else {
             self.waiting.push_back(slot);
         }
     }
 
     #[inline]
-    fn go_on(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        if self.queue.slots[slot].stage == Stage::WantsData {
+    fn advance_slot(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+        if self.queue.slots[slot].stage == CommandStage::WantsData {
             self.ask(slot, out, port);
         } else {
             self.execute(slot, out, port);
@@ -260,7 +260,7 @@ impl Connection {
 
     fn ask(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let it = &mut self.queue.slots[slot];
-        it.stage = Stage::Receiving;
+        it.stage = CommandStage::Receiving;
         let transfer = Transfer {
             cid: it.sqe.cid.get(),
             tag: slot,
@@ -273,13 +273,13 @@ impl Connection {
     }
 
     /// Begins to receive requested data.
-    fn data(&mut self, header: &Data) -> Result<(), Fault> {
+    fn data(&mut self, header: &DataPdu) -> Result<(), Fault> {
         let slot = header.tag.get();
         let wanted = self
             .queue
             .slots
             .get(slot)
-            .filter(|slot| slot.stage == Stage::Receiving && slot.sqe.cid == header.cid);
+            .filter(|slot| slot.stage == CommandStage::Receiving && slot.sqe.cid == header.cid);
         let Some(it) = wanted else {
             return Err(Fault::new(Fatal::Sequence, "data that was not asked for"));
         };
@@ -303,7 +303,7 @@ impl Connection {
                 "the last piece of data is not marked so, or another is",
             ));
         }
-        self.incoming = Incoming::Data(slot);
+        self.incoming = PduDestination::Data(slot);
         Ok(())
     }
 
@@ -335,7 +335,7 @@ impl Connection {
         while port.room()
             && let Some(slot) = self.waiting.pop_front()
         {
-            self.go_on(slot, out, port);
+            self.advance_slot(slot, out, port);
         }
     }
 
@@ -344,13 +344,13 @@ impl Connection {
     fn prepare(&mut self, slot: u16, out: &mut Outbox) -> Result<(), Status> {
         let it = &self.queue.slots[slot];
         let fabrics = it.sqe.opcode == super::FABRICS;
-        if self.queue.phase == Phase::Io && !fabrics {
+        if self.queue.phase == QueuePhase::Io && !fabrics {
             return self.io.prepare(&mut self.queue, slot, out);
         }
         if it.expected > admin::MOST_DATA {
             return Err(Status::INVALID_FIELD);
         }
-        if self.queue.phase == Phase::Unconnected && !fabrics {
+        if self.queue.phase == QueuePhase::Unconnected && !fabrics {
             return Err(Status::COMMAND_SEQUENCE);
         }
         if it.sqe.fused() != 0 {
@@ -365,7 +365,7 @@ impl Connection {
         let sqe = self.queue.slots[slot].sqe;
         let answer = if sqe.opcode == super::FABRICS {
             self.fabrics(slot, &sqe, port)
-        } else if self.queue.phase == Phase::Io {
+        } else if self.queue.phase == QueuePhase::Io {
             return self.io.execute(&mut self.queue, slot, out, port);
         } else {
             let data = &self.queue.slots[slot].data;
@@ -407,14 +407,14 @@ impl Connection {
         let shared = Rc::clone(&self.queue.shared);
         let target = &mut shared.borrow_mut();
         match (sqe.nsid.get() as u8, self.queue.phase) {
-            (fabrics::kind::CONNECT, Phase::Unconnected) => {}
-            (fabrics::kind::CONNECT, _) | (_, Phase::Unconnected) => {
+            (fabrics::kind::CONNECT, QueuePhase::Unconnected) => {}
+            (fabrics::kind::CONNECT, _) | (_, QueuePhase::Unconnected) => {
                 return Err((Status::COMMAND_SEQUENCE, 0));
             }
-            (fabrics::kind::PROPERTY_GET, Phase::Admin) => {
+            (fabrics::kind::PROPERTY_GET, QueuePhase::Admin) => {
                 return fabrics::property_get(target, id, sqe);
             }
-            (fabrics::kind::PROPERTY_SET, Phase::Admin) => {
+            (fabrics::kind::PROPERTY_SET, QueuePhase::Admin) => {
                 return fabrics::property_set(target, id, sqe, port);
             }
             _ => return Err((Status::INVALID_FIELD, 0)),

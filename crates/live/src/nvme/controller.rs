@@ -52,21 +52,21 @@ pub struct Notification(pub u32);
 
 impl Notification {
     /// Health: the drive is less reliable.
-    pub const RELIABILITY: Notification = Notification::of(1, 0, super::log::HEALTH);
+    pub const RELIABILITY: Notification = Notification::new(1, 0, super::log::HEALTH);
     /// Health: the temperature is above or below a threshold.
-    pub const TEMPERATURE: Notification = Notification::of(1, 1, super::log::HEALTH);
+    pub const TEMPERATURE: Notification = Notification::new(1, 1, super::log::HEALTH);
     /// Health: spare is below its threshold.
-    pub const SPARE: Notification = Notification::of(1, 2, super::log::HEALTH);
+    pub const SPARE: Notification = Notification::new(1, 2, super::log::HEALTH);
     /// A namespace has changed.
-    pub const NAMESPACE: Notification = Notification::of(2, 0, super::log::CHANGED_NAMESPACES);
+    pub const NAMESPACE: Notification = Notification::new(2, 0, super::log::CHANGED_NAMESPACES);
     /// The discovery log page has changed.
-    pub const DISCOVERY: Notification = Notification::of(2, 0xf0, super::log::DISCOVERY);
+    pub const DISCOVERY: Notification = Notification::new(2, 0xf0, super::log::DISCOVERY);
     /// The log page of unreadable blocks has changed.
-    pub const LBA_STATUS: Notification = Notification::of(2, 5, super::log::LBA_STATUS);
+    pub const LBA_STATUS: Notification = Notification::new(2, 5, super::log::LBA_STATUS);
     /// A sanitize has ended.
-    pub const SANITIZED: Notification = Notification::of(6, 1, super::log::SANITIZE);
+    pub const SANITIZED: Notification = Notification::new(6, 1, super::log::SANITIZE);
 
-    const fn of(kind: u32, detail: u32, page: u8) -> Notification {
+    const fn new(kind: u32, detail: u32, page: u8) -> Notification {
         Notification(kind | detail << 8 | (page as u32) << 16)
     }
 

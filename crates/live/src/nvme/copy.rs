@@ -8,7 +8,7 @@
 use model::Op;
 
 use super::io::Io;
-use super::queue::Queue;
+use super::queue::QueuePair;
 use super::subsystem::Namespace;
 use super::target::Target;
 use super::wire::{Sqe, Status};
@@ -26,7 +26,7 @@ const FAST_ONLY: u16 = 1 << 15;
 
 /// Copy limits of a namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Limits {
+pub(super) struct CopyLimits {
     /// Maximum blocks of a range: one transfer.
     pub(super) range: u32,
     /// Maximum blocks of all ranges.
@@ -35,10 +35,10 @@ pub(super) struct Limits {
     pub(super) ranges: u32,
 }
 
-impl Limits {
-    pub(super) fn of(namespace: &Namespace) -> Limits {
+impl CopyLimits {
+    pub(super) fn for_namespace(namespace: &Namespace) -> CopyLimits {
         let range = (namespace.max_transfer / namespace.block).clamp(1, 0xffff);
-        Limits {
+        CopyLimits {
             range,
             all: range * RANGES,
             ranges: RANGES,
@@ -81,7 +81,7 @@ struct Source {
 
 impl Source {
     /// Returns the range with this number.
-    fn of(sqe: &Sqe, data: &[u8], index: u32) -> Option<Source> {
+    fn decode(sqe: &Sqe, data: &[u8], index: u32) -> Option<Source> {
         let format = format(sqe);
         let each = if format & 1 == 0 { 32 } else { 40 };
         let bytes = data.get(index as usize * each..)?.get(..each)?;
@@ -152,7 +152,7 @@ fn check(
 ) -> Result<(), (Status, u32)> {
     let all = |status| (status, 0);
     let destination = *target.active(controller, sqe.nsid.get()).map_err(all)?;
-    let limits = Limits::of(&destination);
+    let limits = CopyLimits::for_namespace(&destination);
     if ranges(sqe) > limits.ranges {
         return Err(all(Status::COMMAND_SIZE_LIMIT));
     }
@@ -162,7 +162,7 @@ fn check(
     }
     let mut sum = 0;
     for index in 0..ranges(sqe) {
-        let source = Source::of(sqe, data, index);
+        let source = Source::decode(sqe, data, index);
         let source = source.ok_or(all(Status::DATA_SGL_LENGTH_INVALID))?;
         let here = |status| (status, index);
         if source.options & FAST_ONLY != 0 {
@@ -176,11 +176,11 @@ fn check(
         if source.blocks > limits.range || sum > limits.all {
             return Err(here(Status::COMMAND_SIZE_LIMIT));
         }
-        within(source.slba, source.blocks, &from).map_err(here)?;
+        check_range(source.slba, source.blocks, &from).map_err(here)?;
     }
-    within(sqe.slba(), sum, &destination).map_err(all)?;
+    check_range(sqe.slba(), sum, &destination).map_err(all)?;
     for index in 0..ranges(sqe) {
-        let source = Source::of(sqe, data, index);
+        let source = Source::decode(sqe, data, index);
         let overlaps = source.is_some_and(|it| {
             it.nsid == sqe.nsid.get()
                 && it.slba < sqe.slba() + u64::from(sum)
@@ -193,7 +193,7 @@ fn check(
     Ok(())
 }
 
-fn within(slba: u64, blocks: u32, namespace: &Namespace) -> Result<(), Status> {
+fn check_range(slba: u64, blocks: u32, namespace: &Namespace) -> Result<(), Status> {
     let end = slba.checked_add(blocks.into());
     if end.is_none_or(|end| end > namespace.blocks) {
         return Err(Status::LBA_OUT_OF_RANGE);
@@ -217,7 +217,7 @@ impl Io {
     /// Continues a Copy: reads the next range.
     pub(super) fn copy(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         slot: u16,
         out: &mut Outbox,
         port: &mut Port<'_>,
@@ -249,11 +249,11 @@ impl Io {
     /// Returns the range that is being copied, and both namespaces as they are now.
     fn copied_range(
         &self,
-        queue: &Queue,
+        queue: &QueuePair,
         slot: u16,
     ) -> Result<(Source, Namespace, Namespace), Status> {
         let it = &queue.slots[slot];
-        let source = Source::of(&it.sqe, &it.data, it.range);
+        let source = Source::decode(&it.sqe, &it.data, it.range);
         let source = source.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
         let mut shared = queue.shared.borrow_mut();
         let id = queue.controller;
@@ -264,14 +264,14 @@ impl Io {
         if !from.copies_to(&to) {
             return Err(Status::INCOMPATIBLE_NAMESPACE);
         }
-        within(source.slba, source.blocks, &from)?;
-        within(end, source.blocks, &to)?;
+        check_range(source.slba, source.blocks, &from)?;
+        check_range(end, source.blocks, &to)?;
         Ok((source, from, to))
     }
 
     fn place(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         slot: u16,
         namespace: &Namespace,
         lba: u64,
@@ -286,7 +286,7 @@ impl Io {
     /// Writes a range that has been read, or moves the data of a range that has been written.
     pub(super) fn copied(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         slot: u16,
         out: &mut Outbox,
         port: &mut Port<'_>,
@@ -343,8 +343,8 @@ mod tests {
             options: 0,
             tags: [0, 0, 0x0102_0304, 0x0708_0506],
         };
-        assert_eq!(Source::of(&sqe, &short, 1), Some(expected));
-        assert_eq!(Source::of(&sqe, &short, 2), None);
+        assert_eq!(Source::decode(&sqe, &short, 1), Some(expected));
+        assert_eq!(Source::decode(&sqe, &short, 2), None);
         // 3h: another namespace, options, ten bytes of tags.
         sqe.cdw12 = (3u32 << 8).into();
         let mut long = [0u8; 40];
@@ -357,7 +357,7 @@ mod tests {
             options: FAST_ONLY,
             tags: [0x0102, 0x0304_0506, 0x0708_090a, 0],
         };
-        assert_eq!(Source::of(&sqe, &long, 0), Some(expected));
+        assert_eq!(Source::decode(&sqe, &long, 0), Some(expected));
         assert_eq!(list_bytes(&sqe, 0), Err(Status::INVALID_FIELD));
         assert_eq!(list_bytes(&sqe, 1 << 3), Ok(40));
     }

@@ -7,8 +7,8 @@
 use super::facts::status_of;
 use super::io::Io;
 use super::protection::Checks;
-use super::queue::Queue;
-use super::slots::Slot;
+use super::queue::QueuePair;
+use super::slots::CommandSlot;
 use super::subsystem::Namespace;
 use super::wire::{Sqe, Status};
 use crate::outbox::Outbox;
@@ -44,7 +44,7 @@ impl Namespace {
 
     /// Returns the checks of a command, with their tags.
     fn checks(&self, sqe: &Sqe) -> Checks {
-        let asked = Checks::of(sqe);
+        let asked = Checks::from_sqe(sqe);
         if !self.strip {
             return asked;
         }
@@ -61,7 +61,7 @@ impl Namespace {
 
 impl Io {
     /// Returns the namespace of a command.
-    fn layout(queue: &Queue, slot: &Slot) -> Result<Namespace, Status> {
+    fn layout(queue: &QueuePair, slot: &CommandSlot) -> Result<Namespace, Status> {
         let mut target = queue.shared.borrow_mut();
         let namespace = target.namespace(slot.sqe.nsid.get());
         namespace.copied().ok_or(Status::INVALID_NAMESPACE)
@@ -71,7 +71,7 @@ impl Io {
     #[inline]
     pub(super) fn give_data(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         slot: u16,
         out: &mut Outbox,
         port: &mut Port<'_>,
@@ -100,7 +100,7 @@ impl Io {
     #[inline]
     pub(super) fn store(
         &mut self,
-        queue: &Queue,
+        queue: &QueuePair,
         slot: u16,
         port: &mut Port<'_>,
     ) -> Result<(), Status> {
@@ -120,7 +120,7 @@ impl Io {
     /// Compares the data of a command with the store.
     pub(super) fn compare(
         &mut self,
-        queue: &Queue,
+        queue: &QueuePair,
         slot: u16,
         port: &mut Port<'_>,
     ) -> Result<(), Status> {
@@ -140,7 +140,7 @@ impl Io {
     /// Checks that the stored data can be read, and that its protection information is correct.
     pub(super) fn verify(
         &mut self,
-        queue: &Queue,
+        queue: &QueuePair,
         slot: u16,
         port: &mut Port<'_>,
     ) -> Result<(), Status> {
@@ -171,7 +171,7 @@ impl Io {
     /// Completes a write of zeroes: clears metadata, and generates protection information if the host requests it.
     pub(super) fn zeroed(
         &mut self,
-        queue: &Queue,
+        queue: &QueuePair,
         slot: u16,
         port: &mut Port<'_>,
     ) -> Result<(), Status> {
@@ -204,7 +204,7 @@ impl Io {
     /// Makes the blocks unreadable until they are written.
     pub(super) fn make_unreadable(
         &mut self,
-        queue: &Queue,
+        queue: &QueuePair,
         slot: u16,
         port: &mut Port<'_>,
     ) -> Result<(), Status> {

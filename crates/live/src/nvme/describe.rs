@@ -339,7 +339,7 @@ fn full_controller(data: &mut ControllerData, unallocated: u128) {
 
 /// Adds the copy limits of a namespace.
 fn full_namespace(data: &mut NamespaceData, namespace: &Namespace) {
-    let limits = copy::Limits::of(namespace);
+    let limits = copy::CopyLimits::for_namespace(namespace);
     data.mssrl.set(limits.range as u16);
     data.mcl.set(limits.all);
     data.msrc = limits.ranges as u8 - 1;

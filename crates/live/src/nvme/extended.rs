@@ -7,23 +7,23 @@
 
 use model::management::{LbaFormat, RelativePerformance};
 
-use super::protection::{Guard, Protection, Tuple};
+use super::protection::{GuardSize, Protection, Tuple};
 use crate::setup::Setup;
 
 /// Protection information of the added formats.
 const ADDED: [Tuple; 3] = [
     Tuple {
-        guard: Guard::Middle,
+        guard: GuardSize::Middle,
         storage: 16,
         qualified: false,
     },
     Tuple {
-        guard: Guard::Long,
+        guard: GuardSize::Long,
         storage: 0,
         qualified: false,
     },
     Tuple {
-        guard: Guard::Long,
+        guard: GuardSize::Long,
         storage: 16,
         qualified: true,
     },
@@ -53,7 +53,7 @@ pub(super) fn tuples(formats: usize, added: usize) -> Vec<Tuple> {
 
 /// Returns the description of a format in Identify: bits 6:0 of storage tag, 8:7 guard, 12:9 guard if that is
 /// qualified.
-fn told(tuple: Tuple) -> u32 {
+fn extended_lba_format(tuple: Tuple) -> u32 {
     let code = u32::from(tuple.guard.code());
     let guard = if tuple.qualified {
         3 << 7 | code << 9
@@ -75,6 +75,6 @@ pub(super) fn page(tuples: &[Tuple], added: usize, protection: Protection, page:
     // No masks of storage tags.
     page[9] = 2;
     for (place, &tuple) in page[12..].chunks_exact_mut(4).take(16).zip(tuples) {
-        place.copy_from_slice(&told(tuple).to_le_bytes());
+        place.copy_from_slice(&extended_lba_format(tuple).to_le_bytes());
     }
 }

@@ -61,7 +61,7 @@ fn nqn(field: &[u8; 256]) -> Option<&str> {
 
 /// A connected queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Connected {
+pub(super) struct ConnectedQueue {
     /// Queue number; 0 is the admin queue.
     pub(super) queue: u16,
     pub(super) controller: u16,
@@ -111,7 +111,7 @@ pub(super) fn connect(
     sqe: &Sqe,
     data: &[u8],
     endpoint: u32,
-) -> Result<Connected, Failure> {
+) -> Result<ConnectedQueue, Failure> {
     let invalid = |at| (Status::CONNECT_INVALID, at);
     let data =
         ConnectData::ref_from_bytes(data).map_err(|_| (Status::DATA_SGL_LENGTH_INVALID, 0))?;
@@ -136,7 +136,7 @@ pub(super) fn connect(
     } else {
         connect_io(target, queue, data, host, discovery)?
     };
-    Ok(Connected {
+    Ok(ConnectedQueue {
         queue,
         controller,
         life,

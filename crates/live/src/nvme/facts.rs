@@ -12,7 +12,7 @@ use super::wire::Status;
 use crate::clock::Wall;
 use workload::faults::Fault;
 use crate::port::{Notice, Port};
-use crate::served::{Outcome, Served};
+use crate::served::{Outcome, ServedDevice};
 use crate::store::Share;
 
 /// Properties of a drive.
@@ -52,7 +52,7 @@ fn kelvin(celsius: f64) -> u16 {
 }
 
 impl Facts {
-    fn of(drive: &Served) -> Facts {
+    fn from_drive(drive: &ServedDevice) -> Facts {
         let sheet = drive.sheet();
         let management = drive.management();
         let mut formats = management.lba_formats.clone();
@@ -79,7 +79,7 @@ impl Facts {
             tuples,
             added_formats,
             format,
-            protection: Protection::of(drive.protection(), tuple),
+            protection: Protection::from_bits(drive.protection(), tuple),
             max_transfer: sheet.config.max_transfer(),
             io_queues: sheet.io_queues,
             shares: drive.shares().map(<[Share]>::to_vec),
@@ -89,7 +89,7 @@ impl Facts {
 
     /// Returns the protection information that a host requests, for the format with this number.
     pub(super) fn protection_of(&self, number: usize, dps: u8) -> Protection {
-        Protection::of(dps, self.tuples.get(number).copied().unwrap_or_default())
+        Protection::from_bits(dps, self.tuples.get(number).copied().unwrap_or_default())
     }
 
     /// Returns a unique identifier of a namespace: made from the drive's model and serial number and, if a host has
@@ -132,7 +132,7 @@ pub(super) fn status_of(outcome: Outcome) -> Status {
 
 /// Whether a long operation has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Begun {
+pub(super) enum StartResult {
     Yes,
     /// Not begun, because commands are in flight.
     Busy,
@@ -163,11 +163,11 @@ pub(super) trait Drives {
     fn free(&self) -> bool;
 
     /// Begins a format, which also sets the protection information.
-    fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun;
+    fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> StartResult;
     /// Switches a drive of which no part is in use to another format at once.
-    fn adopt_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun;
+    fn adopt_format(&mut self, drive: usize, number: usize, dps: u8) -> StartResult;
     /// Begins a sanitize of the drive.
-    fn begin_sanitize(&mut self, drive: usize) -> Begun;
+    fn begin_sanitize(&mut self, drive: usize) -> StartResult;
     /// Sets the power state with this number; an error if the drive does not have it.
     fn set_power_state(&mut self, drive: usize, state: u32) -> Result<(), Status>;
     /// Enables or disables the volatile write cache.
@@ -190,22 +190,22 @@ pub(super) trait Drives {
 }
 
 /// Returns the meaning of a refusal; without a clock, an operation that has begun is completed at once.
-fn begun(port: &mut Port<'_>, drive: usize, result: Result<Operation, Refusal>) -> Begun {
+fn begun(port: &mut Port<'_>, drive: usize, result: Result<Operation, Refusal>) -> StartResult {
     match result {
         Ok(operation) => {
             if port.clock().free() {
                 port.drive(drive).operation(operation.until);
             }
-            Begun::Yes
+            StartResult::Yes
         }
-        Err(Refusal::Busy) => Begun::Busy,
-        Err(_) => Begun::Refused,
+        Err(Refusal::Busy) => StartResult::Busy,
+        Err(_) => StartResult::Refused,
     }
 }
 
 impl Drives for Port<'_> {
     fn facts(&mut self, drive: usize) -> Facts {
-        Facts::of(self.drive(drive))
+        Facts::from_drive(self.drive(drive))
     }
 
     fn health(&mut self, drive: usize) -> Health {
@@ -248,22 +248,22 @@ impl Drives for Port<'_> {
         self.clock().free()
     }
 
-    fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun {
+    fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> StartResult {
         let now = self.model_time(drive);
         let result = self.drive(drive).format(now, number, dps);
         begun(self, drive, result)
     }
 
-    fn adopt_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun {
+    fn adopt_format(&mut self, drive: usize, number: usize, dps: u8) -> StartResult {
         let now = self.model_time(drive);
         match self.drive(drive).adopt_format(now, number, dps) {
-            Ok(()) => Begun::Yes,
-            Err(Refusal::Busy) => Begun::Busy,
-            Err(_) => Begun::Refused,
+            Ok(()) => StartResult::Yes,
+            Err(Refusal::Busy) => StartResult::Busy,
+            Err(_) => StartResult::Refused,
         }
     }
 
-    fn begin_sanitize(&mut self, drive: usize) -> Begun {
+    fn begin_sanitize(&mut self, drive: usize) -> StartResult {
         let now = self.model_time(drive);
         let result = self.drive(drive).sanitize(now);
         begun(self, drive, result)

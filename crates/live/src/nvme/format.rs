@@ -4,9 +4,9 @@
 //! rejected with the status that states the reason. Cryptographic erase is executed as user data erase. Source: NVM
 //! Express Base Specification 1.4, chapters 5.23 and 5.24.
 
-use super::answer::{Answer, Later};
-use super::facts::{Begun, Drives};
-use super::self_test::Ended;
+use super::answer::{Answer, WaitCondition};
+use super::facts::{StartResult, Drives};
+use super::self_test::SelfTestStatus;
 use super::subsystem::Work;
 use super::target::Target;
 use super::wire::{Sqe, Status};
@@ -17,16 +17,16 @@ const ALL: u32 = u32::MAX;
 
 /// Parameters of a format.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct FormatParameters {
     number: usize,
     dps: u8,
     extended: bool,
     erase: u8,
 }
 
-impl Wanted {
-    fn of(cdw10: u32) -> Wanted {
-        Wanted {
+impl FormatParameters {
+    fn from_cdw10(cdw10: u32) -> FormatParameters {
+        FormatParameters {
             number: (cdw10 & 0xf) as usize,
             // As in Identify.
             dps: (cdw10 >> 5 & 0xf) as u8,
@@ -47,7 +47,7 @@ pub(super) fn format(
     if target.subsystem.by_member {
         return Err(Status::INVALID_OPCODE);
     }
-    let wanted = Wanted::of(sqe.cdw10.get());
+    let wanted = FormatParameters::from_cdw10(sqe.cdw10.get());
     if wanted.erase > 2 || wanted.dps & 7 > 3 {
         return Err(Status::INVALID_FIELD);
     }
@@ -83,20 +83,20 @@ pub(super) fn format(
         }
     }
     let tests = &mut target.self_tests;
-    tests.interrupt(Ended::Formatted, &target.subsystem, drives);
+    tests.interrupt(SelfTestStatus::Formatted, &target.subsystem, drives);
     target
         .history
         .format_begins(controller, sqe, all, drives.wall());
-    go_on(target, sqe, &concerned, drives);
+    start_formats(target, sqe, &concerned, drives);
     drives.ring_back();
-    Ok(Answer::Later(Later::Format(concerned)))
+    Ok(Answer::Later(WaitCondition::Format(concerned)))
 }
 
 /// Begins the formats of namespaces whose drives have no command in flight. At full speed they are completed at once.
-pub(super) fn go_on(target: &mut Target, sqe: &Sqe, concerned: &[u32], drives: &mut dyn Drives) {
+pub(super) fn start_formats(target: &mut Target, sqe: &Sqe, concerned: &[u32], drives: &mut dyn Drives) {
     // Drives whose format has begun: the first of several namespaces begins it.
     let mut begun = Vec::new();
-    let wanted = Wanted::of(sqe.cdw10.get());
+    let wanted = FormatParameters::from_cdw10(sqe.cdw10.get());
     for &nsid in concerned {
         let Some(namespace) = target.namespace(nsid) else {
             continue;
@@ -109,12 +109,12 @@ pub(super) fn go_on(target: &mut Target, sqe: &Sqe, concerned: &[u32], drives: &
             continue;
         }
         match drives.begin_format(namespace.drive, wanted.number, wanted.dps) {
-            Begun::Yes => {
+            StartResult::Yes => {
                 namespace.format = Some(Work::Begun);
                 begun.push(namespace.drive);
             }
-            Begun::Busy => {}
-            Begun::Refused => namespace.format = Some(Work::Refused),
+            StartResult::Busy => {}
+            StartResult::Refused => namespace.format = Some(Work::Refused),
         }
     }
 }
@@ -182,17 +182,17 @@ pub(super) fn sanitize(
     }
     for &drive in &subsystem.options.drives {
         match drives.begin_sanitize(drive) {
-            Begun::Yes => {}
+            StartResult::Yes => {}
             // Commands are still in flight: the host must wait for them.
-            Begun::Busy => return Err(Status::COMMAND_SEQUENCE),
-            Begun::Refused => return Err(Status::INTERNAL_ERROR),
+            StartResult::Busy => return Err(Status::COMMAND_SEQUENCE),
+            StartResult::Refused => return Err(Status::INTERNAL_ERROR),
         }
         for namespace in subsystem.namespaces.iter_mut().flatten() {
             namespace.sanitizing |= namespace.drive == drive;
         }
     }
     let tests = &mut target.self_tests;
-    tests.interrupt(Ended::Sanitized, subsystem, drives);
+    tests.interrupt(SelfTestStatus::Sanitized, subsystem, drives);
     let history = &mut target.history;
     history.sanitize_begins(controller, sqe, drives.wall());
     drives.ring_back();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use rustix::net::{getsockname, sockopt};
 
-use super::connection::Connection;
+use super::connection::NvmeConnection;
 use super::subsystem::Options;
 use super::target::Target;
 use crate::port::{Endpoint, Front, Socket};
@@ -27,7 +27,7 @@ impl NvmeTcp {
     }
 
     /// Returns a front end of the same subsystem, for another listener.
-    pub fn again(&self) -> NvmeTcp {
+    pub fn share_subsystem(&self) -> NvmeTcp {
         NvmeTcp {
             shared: Rc::clone(&self.shared),
         }
@@ -53,7 +53,7 @@ impl Front for NvmeTcp {
             .map_or((String::from("127.0.0.1"), 4420), |address| {
                 (address.ip().to_string(), address.port())
             });
-        let connection = Connection::new(Rc::clone(&self.shared), local);
+        let connection = NvmeConnection::new(Rc::clone(&self.shared), local);
         Ok(Box::new(Stream::new(socket, connection)))
     }
 }

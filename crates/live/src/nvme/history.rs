@@ -51,7 +51,7 @@ const KINDS: [u8; 9] = [
 
 /// An event of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Event {
+struct PersistentEvent {
     kind: u8,
     controller: u16,
     /// Time in milliseconds of the server's clock.
@@ -59,7 +59,7 @@ struct Event {
     data: Vec<u8>,
 }
 
-impl Event {
+impl PersistentEvent {
     fn put(&self, page: &mut Vec<u8>) {
         // Type, its revision, bytes of the header after these three.
         page.extend_from_slice(&[self.kind, 1, EVENT_HEAD as u8 - 3, 0]);
@@ -81,7 +81,7 @@ impl Event {
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// Events, the newest first.
-    events: VecDeque<Event>,
+    events: VecDeque<PersistentEvent>,
     bytes: usize,
     /// Number of contexts so far.
     generation: u16,
@@ -90,7 +90,7 @@ pub(super) struct History {
 impl History {
     /// Records an event. `controller`: the controller whose command caused it; 0 if none.
     pub(super) fn note(&mut self, kind: u8, controller: u16, at: Wall, data: Vec<u8>) {
-        let event = Event {
+        let event = PersistentEvent {
             kind,
             controller,
             at_ms: at.ns() / 1_000_000,
@@ -120,7 +120,7 @@ impl History {
         data.extend_from_slice(&[0; 8]);
         data.extend_from_slice(&(at.ns() / 1_000_000).to_le_bytes());
         self.note(kind::POWER_ON, 0, at, data);
-        let health = HealthPage::of(&health);
+        let health = HealthPage::from_health(&health);
         self.note(kind::SMART, 0, at, health.as_bytes().to_vec());
     }
 
@@ -229,7 +229,7 @@ mod tests {
             data[..4].copy_from_slice(&number.to_le_bytes());
             history.note(kind::SMART, 1, Wall::default(), data);
         }
-        let sum: usize = history.events.iter().map(Event::bytes).sum();
+        let sum: usize = history.events.iter().map(PersistentEvent::bytes).sum();
         assert!(sum == history.bytes && sum <= ROOM && sum > ROOM - 536);
         assert_eq!(history.events[0].data[..2], [143, 1], "the newest is kept");
     }

@@ -9,8 +9,8 @@ use super::FABRICS;
 use super::fabrics::{ConnectData, kind};
 use super::identify::name;
 use super::wire::encode::Transfer;
-use super::wire::pdu::{Data, FLAG_LAST, FLAG_SUCCESS};
-use super::wire::{Cqe, Decoder, Encoder, Event, Header, Sgl, Sqe};
+use super::wire::pdu::{DataPdu, FLAG_LAST, FLAG_SUCCESS};
+use super::wire::{Cqe, Decoder, Encoder, PduEvent, Header, Sgl, Sqe};
 use crate::outbox::Outbox;
 
 /// Maximum bytes in one PDU that are accepted from a controller.
@@ -18,7 +18,7 @@ const MOST_C2H: u32 = 16 << 20;
 
 /// A completion, and the data of a read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Completed {
+pub struct CompletedCommand {
     /// Completion queue entry.
     pub cqe: Cqe,
     /// Data, if data is kept.
@@ -27,7 +27,7 @@ pub struct Completed {
 
 /// State of an outstanding command.
 #[derive(Clone, Debug, Default)]
-struct Waiting {
+struct OutstandingCommand {
     in_use: bool,
     /// Data to send when the controller requests it.
     payload: Vec<u8>,
@@ -44,7 +44,7 @@ pub struct Initiator {
     encoder: Encoder,
     opened: bool,
     most_h2c: u32,
-    commands: Vec<Waiting>,
+    commands: Vec<OutstandingCommand>,
     /// Whether data of reads is kept (false: only counted).
     pub keep_data: bool,
     /// The command whose data is being received, and the flags of its PDU.
@@ -60,7 +60,7 @@ impl Initiator {
     pub fn new(commands: u16, digests: u8, out: &mut Outbox) -> Initiator {
         Encoder::ic_req(out, 0, digests, 0);
         let mut waiting = Vec::new();
-        waiting.resize_with(usize::from(commands), Waiting::default);
+        waiting.resize_with(usize::from(commands), OutstandingCommand::default);
         Initiator {
             decoder: Decoder::new(false, MOST_C2H),
             encoder: Encoder::default(),
@@ -106,13 +106,13 @@ impl Initiator {
         &mut self,
         bytes: &[u8],
         out: &mut Outbox,
-        mut done: impl FnMut(Completed),
+        mut done: impl FnMut(CompletedCommand),
     ) -> Result<(), String> {
         let mut rest = bytes;
         while let Some(event) = self.decoder.next(&mut rest).map_err(|it| it.reason)? {
             match event {
-                Event::Header(header, _) => self.header(header, out, &mut done)?,
-                Event::Data(data) => {
+                PduEvent::Header(header, _) => self.header(header, out, &mut done)?,
+                PduEvent::Data(data) => {
                     if let Some((cid, _)) = self.incoming {
                         let waiting = &mut self.commands[usize::from(cid)];
                         waiting.came += data.len() as u32;
@@ -121,7 +121,7 @@ impl Initiator {
                         }
                     }
                 }
-                Event::End(intact) => {
+                PduEvent::End(intact) => {
                     self.damaged |= !intact;
                     if let Some((cid, flags)) = self.incoming.take()
                         && flags & (FLAG_SUCCESS | FLAG_LAST) == FLAG_SUCCESS | FLAG_LAST
@@ -143,7 +143,7 @@ impl Initiator {
         &mut self,
         header: Header,
         out: &mut Outbox,
-        done: &mut impl FnMut(Completed),
+        done: &mut impl FnMut(CompletedCommand),
     ) -> Result<(), String> {
         match header {
             Header::IcResp(answer) => {
@@ -160,7 +160,7 @@ impl Initiator {
             }
             Header::Response(response) => self.complete(response.cqe, done),
             Header::C2hData(data) => {
-                let cid = self.known(data.cid.get())?;
+                let cid = self.check_cid(data.cid.get())?;
                 let came = self.commands[usize::from(cid)].came;
                 if data.offset.get() != came {
                     return Err(format!("data at {} after {came} bytes", data.offset));
@@ -177,7 +177,7 @@ impl Initiator {
         }
     }
 
-    fn known(&self, cid: u16) -> Result<u16, String> {
+    fn check_cid(&self, cid: u16) -> Result<u16, String> {
         match self.commands.get(usize::from(cid)) {
             Some(waiting) if waiting.in_use => Ok(cid),
             _ => Err(format!("an answer to command {cid}, which was not sent")),
@@ -185,8 +185,8 @@ impl Initiator {
     }
 
     /// Sends data that the controller has requested.
-    fn answer(&mut self, wanted: &Data, out: &mut Outbox) -> Result<(), String> {
-        let cid = self.known(wanted.cid.get())?;
+    fn answer(&mut self, wanted: &DataPdu, out: &mut Outbox) -> Result<(), String> {
+        let cid = self.check_cid(wanted.cid.get())?;
         let payload = &self.commands[usize::from(cid)].payload;
         let (mut at, end) = (
             wanted.offset.get() as usize,
@@ -210,12 +210,12 @@ impl Initiator {
     }
 
     #[inline]
-    fn complete(&mut self, cqe: Cqe, done: &mut impl FnMut(Completed)) -> Result<(), String> {
-        let cid = self.known(cqe.cid.get())?;
+    fn complete(&mut self, cqe: Cqe, done: &mut impl FnMut(CompletedCommand)) -> Result<(), String> {
+        let cid = self.check_cid(cqe.cid.get())?;
         let waiting = &mut self.commands[usize::from(cid)];
         waiting.in_use = false;
         let data = std::mem::take(&mut waiting.data);
-        done(Completed { cqe, data });
+        done(CompletedCommand { cqe, data });
         Ok(())
     }
 }

@@ -10,13 +10,13 @@ use model::Op;
 use super::facts::status_of;
 pub use super::opcode::io as opcode;
 use super::plan::{ALL, plan, range, ranges};
-use super::queue::Queue;
-use super::slots::{Purpose, Stage};
+use super::queue::QueuePair;
+use super::slots::{Purpose, CommandStage};
 use super::target::Target;
 use super::wire::{Sqe, Status};
 use crate::outbox::Outbox;
 use crate::port::Port;
-use crate::served::{Outcome, Reply, Request};
+use crate::served::{Outcome, Reply, IoRequest};
 
 /// Dword 12: force unit access.
 const FUA: u32 = 1 << 30;
@@ -42,7 +42,7 @@ impl Io {
     /// Checks an I/O command before its data is requested.
     pub(super) fn prepare(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         slot: u16,
         out: &mut Outbox,
     ) -> Result<(), Status> {
@@ -66,7 +66,7 @@ impl Io {
     /// Checks that fused commands come in pairs.
     fn pair(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         slot: u16,
         possible: bool,
         out: &mut Outbox,
@@ -107,17 +107,17 @@ impl Io {
     }
 
     /// Fails a waiting command, or marks it to fail when its data has arrived.
-    fn give_up(&mut self, queue: &mut Queue, slot: u16, status: Status, out: &mut Outbox) {
+    fn give_up(&mut self, queue: &mut QueuePair, slot: u16, status: Status, out: &mut Outbox) {
         let it = &mut queue.slots[slot];
         it.partner = None;
         it.early = status;
-        if it.stage == Stage::Parked {
+        if it.stage == CommandStage::Parked {
             queue.fail(slot, status, out);
         }
     }
 
     /// Fails the other command of a fused pair after one has failed.
-    pub(super) fn unfused(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox) {
+    pub(super) fn unfused(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox) {
         if self.fused == Some(slot) {
             self.fused = None;
         }
@@ -136,7 +136,7 @@ impl Io {
     #[inline]
     pub(super) fn execute(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         slot: u16,
         out: &mut Outbox,
         port: &mut Port<'_>,
@@ -150,7 +150,7 @@ impl Io {
 
     /// Submits a command to the drive.
     #[inline]
-    fn begin(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+    fn begin(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let it = &mut queue.slots[slot];
         if !it.early.is_success() {
             let status = it.early;
@@ -171,10 +171,10 @@ impl Io {
     }
 
     #[inline]
-    pub(super) fn submit(&mut self, queue: &mut Queue, slot: u16, op: Op, port: &mut Port<'_>) {
+    pub(super) fn submit(&mut self, queue: &mut QueuePair, slot: u16, op: Op, port: &mut Port<'_>) {
         let it = &mut queue.slots[slot];
-        it.stage = Stage::InDrive;
-        let mut request = Request {
+        it.stage = CommandStage::InDrive;
+        let mut request = IoRequest {
             tag: slot.into(),
             op,
             fua: it.sqe.cdw12.get() & FUA != 0 && op != Op::Flush,
@@ -205,12 +205,12 @@ impl Io {
     }
 
     /// Begins a compare and write when both commands are complete.
-    fn fuse(&mut self, queue: &mut Queue, slot: u16, port: &mut Port<'_>) {
-        queue.slots[slot].stage = Stage::Parked;
+    fn fuse(&mut self, queue: &mut QueuePair, slot: u16, port: &mut Port<'_>) {
+        queue.slots[slot].stage = CommandStage::Parked;
         let Some(partner) = queue.slots[slot].partner else {
             return;
         };
-        if queue.slots[partner].stage == Stage::Parked {
+        if queue.slots[partner].stage == CommandStage::Parked {
             let first = if queue.slots[slot].purpose == Purpose::CompareAndWrite {
                 slot
             } else {
@@ -221,7 +221,7 @@ impl Io {
     }
 
     /// Continues a Dataset Management with the next piece of its ranges.
-    fn deallocate(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+    fn deallocate(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let Some((block, base)) = self.block_of(queue, slot) else {
             queue.fail(slot, Status::INVALID_NAMESPACE, out);
             return;
@@ -248,7 +248,7 @@ impl Io {
     }
 
     /// Returns the block size of the command's namespace, and the namespace's first byte.
-    fn block_of(&self, queue: &mut Queue, slot: u16) -> Option<(u32, u64)> {
+    fn block_of(&self, queue: &mut QueuePair, slot: u16) -> Option<(u32, u64)> {
         let mut shared = queue.shared.borrow_mut();
         let nsid = queue.slots[slot].sqe.nsid.get();
         let namespace = shared.namespace(nsid)?;
@@ -259,7 +259,7 @@ impl Io {
     #[inline]
     pub(super) fn completed(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         reply: &Reply,
         out: &mut Outbox,
         port: &mut Port<'_>,
@@ -299,11 +299,11 @@ impl Io {
     }
 
     /// Compares the data of a fused pair: continues with the write, or ends both.
-    fn compared(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+    fn compared(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let verdict = self.compare(queue, slot, port);
         match (verdict, queue.slots[slot].partner) {
             (Ok(()), Some(partner)) => {
-                queue.slots[slot].stage = Stage::Parked;
+                queue.slots[slot].stage = CommandStage::Parked;
                 self.submit(queue, partner, Op::Write, port);
             }
             (verdict, _) => {
@@ -317,7 +317,7 @@ impl Io {
         }
     }
 
-    fn take_data(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+    fn take_data(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let Some(first) = queue.slots[slot].partner else {
             let status = self
                 .store(queue, slot, port)
@@ -347,7 +347,7 @@ impl Io {
         }
     }
 
-    fn finish(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+    fn finish(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let result = match queue.slots[slot].purpose {
             Purpose::Compare => self.compare(queue, slot, port),
             Purpose::Verify => self.verify(queue, slot, port),
@@ -358,7 +358,7 @@ impl Io {
     }
 
     /// Checks the ranges of a Dataset Management when they are known.
-    fn check_dataset(&self, queue: &Queue, slot: u16) -> Result<bool, Status> {
+    fn check_dataset(&self, queue: &QueuePair, slot: u16) -> Result<bool, Status> {
         let it = &queue.slots[slot];
         if it.purpose != Purpose::Deallocate || it.range > 0 {
             return Ok(true);

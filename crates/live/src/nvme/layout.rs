@@ -34,13 +34,13 @@ impl Extent {
 
 /// Namespaces by their identifiers less one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct NamespaceTable {
     extents: Vec<Option<Extent>>,
     salts: u64,
     begun: bool,
 }
 
-impl Layout {
+impl NamespaceTable {
     /// Reads the drives' saved namespaces for the first time, if hosts may divide drives.
     pub(super) fn begin(&mut self, served: &[usize], divides: bool, drives: &mut dyn Drives) {
         if std::mem::replace(&mut self.begun, true) {
@@ -51,7 +51,7 @@ impl Layout {
             match facts.shares {
                 Some(shares) if divides => {
                     for share in &shares {
-                        self.put(Some(share.nsid), Extent::of(drive, share));
+                        self.put(Some(share.nsid), Extent::from_share(drive, share));
                     }
                 }
                 _ => {
@@ -186,7 +186,7 @@ impl Layout {
 }
 
 impl Extent {
-    fn of(drive: usize, share: &Share) -> Extent {
+    fn from_share(drive: usize, share: &Share) -> Extent {
         Extent {
             drive,
             first: share.first,
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn room_is_found_between_namespaces_and_never_twice() {
-        let mut layout = Layout::default();
+        let mut layout = NamespaceTable::default();
         let mut add = |bytes| {
             let first = layout.room(0, 64 * UNIT, bytes)?;
             Some((layout.create(0, first, bytes), first))
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn controllers_that_connect_have_what_is_attached() {
-        let mut layout = Layout::default();
+        let mut layout = NamespaceTable::default();
         for _ in 0..3 {
             layout.create(0, 0, UNIT);
         }

@@ -1,7 +1,7 @@
 //! Life cycle of a connection: opening, incoming bytes and completions, timeouts, end.
 
-use super::connection::Connection;
-use super::queue::Phase;
+use super::connection::NvmeConnection;
+use super::queue::QueuePhase;
 use super::wire::{Encoder, PduType};
 use crate::clock::Wall;
 use crate::outbox::Outbox;
@@ -12,7 +12,7 @@ use crate::stream;
 /// Time in ms after which a host that has not connected a queue is disconnected.
 const PATIENCE_MS: u64 = 10_000;
 
-impl Connection {
+impl NvmeConnection {
     fn alive(&self) -> Result<(), Ending> {
         if self.queue.is_alive() {
             Ok(())
@@ -24,13 +24,13 @@ impl Connection {
     fn keep_alive(&self, now: Wall) -> Result<(), Ending> {
         let since = |then: Wall| now.since(then).ns() / 1_000_000;
         match self.queue.phase {
-            Phase::Opening | Phase::Unconnected => match self.opened {
+            QueuePhase::Opening | QueuePhase::Unconnected => match self.opened {
                 Some(opened) if since(opened) > PATIENCE_MS => {
                     Err(Ending::broke("no queue was connected in ten seconds"))
                 }
                 _ => Ok(()),
             },
-            Phase::Admin => {
+            QueuePhase::Admin => {
                 let mut shared = self.queue.shared.borrow_mut();
                 let Some(controller) = shared.controller(self.queue.controller) else {
                     return Ok(());
@@ -45,7 +45,7 @@ impl Connection {
                 }
                 Ok(())
             }
-            Phase::Io => {
+            QueuePhase::Io => {
                 let mut shared = self.queue.shared.borrow_mut();
                 if let Some(controller) = shared.controller(self.queue.controller) {
                     controller.heard = controller.heard.max(self.heard);
@@ -56,7 +56,7 @@ impl Connection {
     }
 }
 
-impl stream::Connection for Connection {
+impl stream::Connection for NvmeConnection {
     fn open(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
         self.opened = Some(port.wall());
         self.queue.shared.borrow_mut().look(port);
@@ -112,7 +112,7 @@ impl stream::Connection for Connection {
     fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
         self.alive()?;
         self.keep_alive(port.wall())?;
-        if self.queue.phase == Phase::Admin {
+        if self.queue.phase == QueuePhase::Admin {
             self.parked.attend(&mut self.queue, out, port);
         }
         self.pump(out, port);
@@ -134,7 +134,7 @@ impl stream::Connection for Connection {
         if notice == Notice::PowerCut {
             return Err(Ending::Failed("the power was cut".into()));
         }
-        if self.queue.phase == Phase::Admin {
+        if self.queue.phase == QueuePhase::Admin {
             self.queue.shared.borrow_mut().look(port);
             self.queue
                 .shared
@@ -150,7 +150,7 @@ impl stream::Connection for Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for NvmeConnection {
     fn drop(&mut self) {
         self.queue.leave();
         self.parked.abandon(&self.queue);

@@ -69,7 +69,7 @@ pub struct HealthPage {
 
 impl HealthPage {
     /// Returns the page for the health of a drive.
-    pub fn of(health: &Health) -> HealthPage {
+    pub fn from_health(health: &Health) -> HealthPage {
         let it = &health.lifetime;
         let number = |value: u64| wide(value.into());
         let mut data: HealthPage = zeroed();
@@ -216,7 +216,7 @@ pub fn zeroed<T: FromZeros>() -> T {
 
 /// The part of a log page that a command requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct LogPageRequest {
     /// Identifier of the page.
     pub page: u8,
     /// Number of bytes.
@@ -229,12 +229,12 @@ pub struct Asked {
     pub retain: bool,
 }
 
-impl Asked {
+impl LogPageRequest {
     /// Decodes dwords 10 to 13.
-    pub const fn of(dwords: [u32; 4]) -> Asked {
+    pub const fn from_dwords(dwords: [u32; 4]) -> LogPageRequest {
         let [cdw10, cdw11, cdw12, cdw13] = dwords;
         let count = (cdw10 >> 16) as u64 | ((cdw11 & 0xffff) as u64) << 16;
-        Asked {
+        LogPageRequest {
             page: cdw10 as u8,
             bytes: (count + 1) * 4,
             offset: cdw12 as u64 | (cdw13 as u64) << 32,

@@ -1,6 +1,6 @@
 //! NVMe over TCP: drives as namespaces that the kernel's initiator, SPDK, ESXi and Windows connect to.
 //!
-//! Layers: `wire` handles bytes, and [`Connection`] handles PDUs; the connection's queue holds the commands in
+//! Layers: `wire` handles bytes, and [`NvmeConnection`] handles PDUs; the connection's queue holds the commands in
 //! progress, and `io` executes those of an I/O queue. [`Target`] is the state that all connections share: the
 //! subsystem, its controllers, self-tests and history. Admin and fabrics commands are functions of that state and of
 //! the drives' properties (`facts`). These parts have no socket; [`NvmeTcp`] connects them to one.
@@ -45,7 +45,7 @@ mod subsystem;
 mod target;
 pub mod wire;
 
-pub use connection::Connection;
+pub use connection::NvmeConnection;
 pub use extended::add_formats;
 pub use front::NvmeTcp;
 pub use service::PROTOCOL;

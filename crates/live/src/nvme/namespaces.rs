@@ -7,8 +7,8 @@
 //! to those that connect later. Not supported: thin provisioning, private namespaces, NVM sets and endurance groups.
 //! Source: NVM Express Base Specification 2.0, chapters 5.23, 5.24 and 8.11; NVM Command Set Specification 1.0, 5.8.
 
-use super::answer::{Answer, Later};
-use super::facts::{Begun, Drives};
+use super::answer::{Answer, WaitCondition};
+use super::facts::{StartResult, Drives};
 use super::history::kind;
 use super::layout::{Extent, UNIT};
 use super::subsystem::Subsystem;
@@ -30,7 +30,7 @@ mod select {
 
 /// Parameters of a namespace to create.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct NamespaceParameters {
     blocks: u64,
     /// Number of the format.
     format: usize,
@@ -39,8 +39,8 @@ struct Wanted {
     sharing: u8,
 }
 
-impl Wanted {
-    fn of(data: &[u8]) -> Result<Wanted, Status> {
+impl NamespaceParameters {
+    fn decode(data: &[u8]) -> Result<NamespaceParameters, Status> {
         let data = data
             .first_chunk::<384>()
             .ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
@@ -59,7 +59,7 @@ impl Wanted {
         if dps & 7 > 3 || dps & 0xf0 != 0 {
             return Err(Status::INVALID_FIELD);
         }
-        Ok(Wanted {
+        Ok(NamespaceParameters {
             blocks: size,
             // The two high bits of the number are in a separate field.
             format: usize::from(flbas & 0xf | (flbas >> 5 & 3) << 4),
@@ -83,7 +83,7 @@ impl Wanted {
     }
 }
 
-/// Executes Namespace Management. Returns [`Later::EmptyDrive`] if the drive must first complete its commands: the
+/// Executes Namespace Management. Returns [`WaitCondition::EmptyDrive`] if the drive must first complete its commands: the
 /// command is then tried again.
 pub(super) fn manage(
     target: &mut Target,
@@ -107,7 +107,7 @@ pub(super) fn manage(
 /// Returns the place for such a namespace, and whether its drive must switch to another format.
 fn place(
     subsystem: &Subsystem,
-    wanted: &Wanted,
+    wanted: &NamespaceParameters,
     drives: &mut dyn Drives,
 ) -> Result<(usize, u64, u64, bool), Status> {
     let mut why = Status::INVALID_FORMAT;
@@ -150,16 +150,16 @@ fn create(
     if sqe.cdw11.get() >> 24 != 0 {
         return Err(Status::INVALID_FIELD);
     }
-    let wanted = Wanted::of(data)?;
+    let wanted = NamespaceParameters::decode(data)?;
     if target.subsystem.layout.free_identifier() > target.subsystem.most() {
         return Err(Status::NO_NAMESPACE_ID);
     }
     let (drive, first, bytes, other) = place(&target.subsystem, &wanted, drives)?;
     if other {
         match drives.adopt_format(drive, wanted.format, wanted.dps) {
-            Begun::Yes => {}
-            Begun::Busy => return Ok(Answer::Later(Later::EmptyDrive)),
-            Begun::Refused => return Err(Status::INTERNAL_ERROR),
+            StartResult::Yes => {}
+            StartResult::Busy => return Ok(Answer::Later(WaitCondition::EmptyDrive)),
+            StartResult::Refused => return Err(Status::INTERNAL_ERROR),
         }
     }
     let nsid = target.subsystem.layout.create(drive, first, bytes);

@@ -12,7 +12,7 @@ use super::facts::Drives;
 use super::identify::{name, text};
 use super::lba_status;
 use super::log::{
-    self, Asked, DiscoveryEntry, DiscoveryHeader, ErrorEntry, FirmwarePage, HealthPage,
+    self, LogPageRequest, DiscoveryEntry, DiscoveryHeader, ErrorEntry, FirmwarePage, HealthPage,
     SanitizePage, zeroed,
 };
 use super::opcode::{admin as of_admin, io as of_io};
@@ -59,7 +59,7 @@ pub(super) fn get_log(
     drives: &mut dyn Drives,
 ) -> Result<Vec<u8>, Status> {
     let dwords = [sqe.cdw10, sqe.cdw11, sqe.cdw12, sqe.cdw13].map(|dword| dword.get());
-    let asked = Asked::of(dwords);
+    let asked = LogPageRequest::from_dwords(dwords);
     let pages = pages(target.is_discovery(controller), target.is_full(controller));
     if !pages.contains(&asked.page) {
         return Err(Status::INVALID_LOG_PAGE);
@@ -134,7 +134,7 @@ fn health(
             drives.count_error(drive);
         }
     }
-    let data = HealthPage::of(&drives.health(drive));
+    let data = HealthPage::from_health(&drives.health(drive));
     Ok(data.as_bytes().to_vec())
 }
 

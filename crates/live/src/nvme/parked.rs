@@ -3,20 +3,20 @@
 
 use std::collections::VecDeque;
 
-use super::answer::{Answer, Later};
+use super::answer::{Answer, WaitCondition};
 use super::attend::attend;
 use super::controller::EVENT_REQUESTS;
 use super::facts::Drives;
 use super::format;
 use super::namespaces;
-use super::queue::Queue;
-use super::slots::Stage;
+use super::queue::QueuePair;
+use super::slots::CommandStage;
 use super::wire::Status;
 use crate::outbox::Outbox;
 
 /// Such commands of one admin queue, by their slots.
 #[derive(Debug, Default)]
-pub(super) struct Parked {
+pub(super) struct DeferredCommands {
     /// Asynchronous event requests, the oldest first.
     events: VecDeque<u16>,
     /// Formats in progress, with the namespaces concerned.
@@ -25,7 +25,7 @@ pub(super) struct Parked {
     creations: Vec<u16>,
 }
 
-impl Parked {
+impl DeferredCommands {
     /// Keeps a command until its event occurs.
     ///
     /// # Errors
@@ -33,22 +33,22 @@ impl Parked {
     pub(super) fn keep(
         &mut self,
         slot: u16,
-        later: Later,
-        queue: &mut Queue,
+        later: WaitCondition,
+        queue: &mut QueuePair,
         out: &mut Outbox,
         drives: &mut dyn Drives,
     ) -> Result<(), Status> {
-        if later == Later::Event && self.events.len() >= EVENT_REQUESTS {
+        if later == WaitCondition::Event && self.events.len() >= EVENT_REQUESTS {
             return Err(Status::TOO_MANY_EVENTS);
         }
-        queue.slots[slot].stage = Stage::Parked;
+        queue.slots[slot].stage = CommandStage::Parked;
         match later {
-            Later::Event => {
+            WaitCondition::Event => {
                 self.events.push_back(slot);
-                self.tell(queue, out);
+                self.complete_event_requests(queue, out);
             }
-            Later::Format(concerned) => self.formats.push((slot, concerned)),
-            Later::EmptyDrive => {
+            WaitCondition::Format(concerned) => self.formats.push((slot, concerned)),
+            WaitCondition::EmptyDrive => {
                 self.creations.push(slot);
                 drives.ring_back();
             }
@@ -61,7 +61,7 @@ impl Parked {
         &mut self,
         of_queue: u16,
         cid: u16,
-        queue: &mut Queue,
+        queue: &mut QueuePair,
         out: &mut Outbox,
     ) -> u64 {
         let found = self
@@ -79,18 +79,18 @@ impl Parked {
     }
 
     /// Continues commands that can continue: formats, creations, and events.
-    pub(super) fn attend(&mut self, queue: &mut Queue, out: &mut Outbox, drives: &mut dyn Drives) {
+    pub(super) fn attend(&mut self, queue: &mut QueuePair, out: &mut Outbox, drives: &mut dyn Drives) {
         self.formats(queue, out, drives);
         self.creations(queue, out, drives);
         attend(&mut queue.shared.borrow_mut(), queue.controller, drives);
-        self.tell(queue, out);
+        self.complete_event_requests(queue, out);
     }
 
-    fn formats(&mut self, queue: &mut Queue, out: &mut Outbox, drives: &mut dyn Drives) {
+    fn formats(&mut self, queue: &mut QueuePair, out: &mut Outbox, drives: &mut dyn Drives) {
         let shared = queue.shared.clone();
         for (slot, concerned) in &self.formats {
             let sqe = &queue.slots[*slot].sqe;
-            format::go_on(&mut shared.borrow_mut(), sqe, concerned, drives);
+            format::start_formats(&mut shared.borrow_mut(), sqe, concerned, drives);
         }
         let ended = |(_, concerned): &mut (u16, Vec<u32>)| {
             format::ended(&mut shared.borrow_mut(), concerned, drives)
@@ -108,7 +108,7 @@ impl Parked {
         }
     }
 
-    fn creations(&mut self, queue: &mut Queue, out: &mut Outbox, drives: &mut dyn Drives) {
+    fn creations(&mut self, queue: &mut QueuePair, out: &mut Outbox, drives: &mut dyn Drives) {
         for slot in std::mem::take(&mut self.creations) {
             let sqe = queue.slots[slot].sqe;
             let data = std::mem::take(&mut queue.slots[slot].data);
@@ -130,7 +130,7 @@ impl Parked {
     }
 
     /// Answers event requests while there are events.
-    fn tell(&mut self, queue: &mut Queue, out: &mut Outbox) {
+    fn complete_event_requests(&mut self, queue: &mut QueuePair, out: &mut Outbox) {
         while let Some(&slot) = self.events.front() {
             let event = {
                 let mut target = queue.shared.borrow_mut();
@@ -144,7 +144,7 @@ impl Parked {
     }
 
     /// Decides how the formats of a closed connection continue.
-    pub(super) fn abandon(&self, queue: &Queue) {
+    pub(super) fn abandon(&self, queue: &QueuePair) {
         let mut target = queue.shared.borrow_mut();
         for &nsid in self.formats.iter().flat_map(|(_, concerned)| concerned) {
             target.subsystem.abandon(nsid);

@@ -52,7 +52,7 @@ pub(super) fn plan(target: &mut Target, id: u16, sqe: &Sqe) -> Result<Plan, Stat
     if namespace.sanitizing {
         return Err(Status::SANITIZE_IN_PROGRESS);
     }
-    Plan::of(sqe, namespace)
+    Plan::for_command(sqe, namespace)
 }
 
 /// Plan of an I/O command.
@@ -66,7 +66,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    fn of(sqe: &Sqe, namespace: &Namespace) -> Result<Plan, Status> {
+    fn for_command(sqe: &Sqe, namespace: &Namespace) -> Result<Plan, Status> {
         let plan = |purpose, offset, bytes| Plan {
             purpose,
             drive: namespace.drive as u16,
@@ -109,7 +109,7 @@ impl Plan {
             }
         }
         if purpose != Purpose::Uncorrectable && !namespace.strip {
-            let checks = Checks::of(sqe);
+            let checks = Checks::from_sqe(sqe);
             namespace.protection.admits(&checks, slba)?;
         }
         let offset = namespace.first + slba * u64::from(namespace.block);

@@ -28,7 +28,7 @@ static GUARD_64: crc::Crc<u64, crc::Table<16>> =
 
 /// Length of the guard, which determines the other fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Guard {
+pub enum GuardSize {
     /// Sixteen bits, the CRC of T10 DIF: eight bytes of protection information.
     #[default]
     Short,
@@ -38,30 +38,30 @@ pub enum Guard {
     Long,
 }
 
-impl Guard {
+impl GuardSize {
     /// Returns the code in Identify (PIF).
     pub const fn code(self) -> u8 {
         match self {
-            Guard::Short => 0,
-            Guard::Middle => 1,
-            Guard::Long => 2,
+            GuardSize::Short => 0,
+            GuardSize::Middle => 1,
+            GuardSize::Long => 2,
         }
     }
 
     /// Returns the bytes of the guard.
     const fn bytes(self) -> usize {
         match self {
-            Guard::Short => 2,
-            Guard::Middle => 4,
-            Guard::Long => 8,
+            GuardSize::Short => 2,
+            GuardSize::Middle => 4,
+            GuardSize::Long => 8,
         }
     }
 
     /// Returns the bytes of the protection information.
     pub const fn tuple(self) -> usize {
         match self {
-            Guard::Short => 8,
-            Guard::Middle | Guard::Long => 16,
+            GuardSize::Short => 8,
+            GuardSize::Middle | GuardSize::Long => 16,
         }
     }
 
@@ -75,7 +75,7 @@ impl Guard {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tuple {
     /// Length of the guard.
-    pub guard: Guard,
+    pub guard: GuardSize,
     /// Bits of the storage tag; the remaining bits are the reference tag.
     pub storage: u8,
     /// Whether it is reported as a "qualified" format, as defined since version 1.1 of the specification.
@@ -116,7 +116,7 @@ pub struct Checks {
 
 impl Checks {
     /// Decodes dwords 2, 3, 12, 14 and 15.
-    pub const fn of(sqe: &Sqe) -> Checks {
+    pub const fn from_sqe(sqe: &Sqe) -> Checks {
         let (cdw12, cdw15) = (sqe.cdw12.get(), sqe.cdw15.get());
         Checks {
             act: cdw12 & 1 << 29 != 0,
@@ -135,7 +135,7 @@ impl Checks {
 
 impl Protection {
     /// Decodes the byte in which a drive saves it, which is that of Identify Namespace.
-    pub const fn of(bits: u8, tuple: Tuple) -> Protection {
+    pub const fn from_bits(bits: u8, tuple: Tuple) -> Protection {
         Protection {
             kind: bits & 7,
             first: bits & 1 << 3 != 0,
@@ -150,7 +150,7 @@ impl Protection {
 
     /// Checks whether the guard is longer than sixteen bits.
     pub fn is_long(self) -> bool {
-        self.tuple.guard != Guard::Short
+        self.tuple.guard != GuardSize::Short
     }
 
     /// Returns the bytes of the protection information.
@@ -190,14 +190,14 @@ impl Protection {
     fn guard_of(self, data: &[u8], metadata: &[u8]) -> u64 {
         let before = &metadata[..self.place(metadata.len())];
         match self.tuple.guard {
-            Guard::Short => {
+            GuardSize::Short => {
                 let mut digest = GUARD_16.digest();
                 digest.update(data);
                 digest.update(before);
                 digest.finalize().into()
             }
-            Guard::Middle => crc32c::crc32c_append(crc32c::crc32c(data), before).into(),
-            Guard::Long => {
+            GuardSize::Middle => crc32c::crc32c_append(crc32c::crc32c(data), before).into(),
+            GuardSize::Long => {
                 let mut digest = GUARD_64.digest();
                 digest.update(data);
                 digest.update(before);
@@ -247,7 +247,7 @@ impl Protection {
 
     /// Advances the tags of a command by `blocks` blocks.
     pub fn advance(self, sqe: &mut Sqe, blocks: u32) {
-        let (storage, reference) = self.tags(&Checks::of(sqe), blocks);
+        let (storage, reference) = self.tags(&Checks::from_sqe(sqe), blocks);
         let tags = storage << self.reference_bits() | reference;
         sqe.cdw14 = (tags as u32).into();
         sqe.cdw3 = ((tags >> 32) as u32).into();
@@ -323,7 +323,7 @@ fn mask(bits: u32) -> u128 {
 mod tests {
     use super::*;
 
-    fn tuple(guard: Guard, storage: u8) -> Tuple {
+    fn tuple(guard: GuardSize, storage: u8) -> Tuple {
         Tuple {
             guard,
             storage,
@@ -334,14 +334,14 @@ mod tests {
     #[test]
     fn what_is_made_passes_and_each_damage_is_told_apart() {
         for (kind, first, size, tuple) in [
-            (1, false, 8, tuple(Guard::Short, 0)),
-            (1, true, 16, tuple(Guard::Short, 0)),
-            (2, false, 64, tuple(Guard::Short, 12)),
-            (2, true, 8, tuple(Guard::Short, 0)),
-            (1, false, 16, tuple(Guard::Middle, 16)),
-            (2, true, 64, tuple(Guard::Middle, 64)),
-            (1, false, 16, tuple(Guard::Long, 0)),
-            (1, false, 24, tuple(Guard::Long, 16)),
+            (1, false, 8, tuple(GuardSize::Short, 0)),
+            (1, true, 16, tuple(GuardSize::Short, 0)),
+            (2, false, 64, tuple(GuardSize::Short, 12)),
+            (2, true, 8, tuple(GuardSize::Short, 0)),
+            (1, false, 16, tuple(GuardSize::Middle, 16)),
+            (2, true, 64, tuple(GuardSize::Middle, 64)),
+            (1, false, 16, tuple(GuardSize::Long, 0)),
+            (1, false, 24, tuple(GuardSize::Long, 16)),
         ] {
             let protection = Protection { kind, first, tuple };
             let storage = u128::from(tuple.storage > 0) << protection.reference_bits();
@@ -391,7 +391,7 @@ mod tests {
         })
     }
 
-    fn of(guard: Guard) -> Protection {
+    fn of(guard: GuardSize) -> Protection {
         Protection {
             kind: 3,
             first: false,
@@ -409,7 +409,7 @@ mod tests {
             assert_eq!(fast, slowly(&bytes[..length]));
         }
         // The check value of the catalogue of CRCs for "123456789".
-        assert_eq!(of(Guard::Short).guard_of(b"123456789", &[0; 8]), 0xd0db);
+        assert_eq!(of(GuardSize::Short).guard_of(b"123456789", &[0; 8]), 0xd0db);
     }
 
     /// The test cases of the NVM Command Set Specification: 4 KiB of zeroes, of ones, of ascending bytes, and of
@@ -428,11 +428,11 @@ mod tests {
                 .map(|data| of(guard).guard_of(data, &[0; 16]))
         };
         assert_eq!(
-            guards(Guard::Middle),
+            guards(GuardSize::Middle),
             [0x98f9_4189, 0x25c1_fe13, 0x9c71_fe32, 0x214941a8]
         );
         assert_eq!(
-            guards(Guard::Long),
+            guards(GuardSize::Long),
             [
                 0x6482_d367_eb22_b64e,
                 0xc0dd_ba73_02ec_a3ac,
@@ -442,7 +442,7 @@ mod tests {
         );
         let bytes = b"123456789";
         assert_eq!(
-            of(Guard::Long).guard_of(bytes, &[0; 16]),
+            of(GuardSize::Long).guard_of(bytes, &[0; 16]),
             0xae8b_1486_0a79_9888
         );
     }

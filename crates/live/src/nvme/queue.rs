@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::controller::Controller;
-use super::fabrics::Connected;
-use super::slots::{Refused, Slots};
+use super::fabrics::ConnectedQueue;
+use super::slots::{RejectionReason, Slots};
 use super::target::Target;
 use super::wire::encode::Transfer;
 use super::wire::pdu::{FLAG_LAST, FLAG_SUCCESS};
@@ -17,7 +17,7 @@ const BEFORE_CONNECT: u16 = 1;
 
 /// Progress of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(super) enum QueuePhase {
     /// Only ICReq is allowed.
     Opening,
     /// Only Connect is allowed.
@@ -30,9 +30,9 @@ pub(super) enum Phase {
 
 /// A queue and its commands.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct QueuePair {
     pub(super) shared: Rc<RefCell<Target>>,
-    pub(super) phase: Phase,
+    pub(super) phase: QueuePhase,
     pub(super) id: u16,
     pub(super) controller: u16,
     /// Generation of the controller to which the queue belongs.
@@ -45,12 +45,12 @@ pub(super) struct Queue {
     pub(super) encoder: Encoder,
 }
 
-impl Queue {
+impl QueuePair {
     /// Returns a queue that is not yet connected to a controller of this target.
-    pub(super) fn new(shared: Rc<RefCell<Target>>) -> Queue {
-        Queue {
+    pub(super) fn new(shared: Rc<RefCell<Target>>) -> QueuePair {
+        QueuePair {
             shared,
-            phase: Phase::Opening,
+            phase: QueuePhase::Opening,
             id: 0,
             controller: 0,
             life: 0,
@@ -63,7 +63,7 @@ impl Queue {
     }
 
     /// Connects the queue to a controller.
-    pub(super) fn connected(&mut self, to: Connected) {
+    pub(super) fn connected(&mut self, to: ConnectedQueue) {
         self.id = to.queue;
         self.controller = to.controller;
         self.life = to.life;
@@ -72,15 +72,15 @@ impl Queue {
         self.flow_control = to.flow_control;
         self.slots.resize(to.entries);
         self.phase = if to.queue == 0 {
-            Phase::Admin
+            QueuePhase::Admin
         } else {
-            Phase::Io
+            QueuePhase::Io
         };
     }
 
     /// Checks whether the controller still exists in the generation in which this queue was connected.
     pub(super) fn is_alive(&self) -> bool {
-        if !matches!(self.phase, Phase::Admin | Phase::Io) {
+        if !matches!(self.phase, QueuePhase::Admin | QueuePhase::Io) {
             return true;
         }
         let mut target = self.shared.borrow_mut();
@@ -90,27 +90,27 @@ impl Queue {
 
     /// Checks whether this controller, which has the identifier, is not the one that the queue belongs to.
     fn outlived_by(&self, controller: &Controller) -> bool {
-        self.phase == Phase::Io && controller.life != self.life
+        self.phase == QueuePhase::Io && controller.life != self.life
     }
 
     /// Ends the connection: releases the controller, or its queue.
     pub(super) fn leave(&self) {
         let mut target = self.shared.borrow_mut();
         match self.phase {
-            Phase::Admin => target.controllers.remove(self.controller),
-            Phase::Io => {
+            QueuePhase::Admin => target.controllers.remove(self.controller),
+            QueuePhase::Io => {
                 let controller = target.controller(self.controller);
                 if let Some(controller) = controller.filter(|it| !self.outlived_by(it)) {
                     controller.leave_queue(self.id);
                 }
             }
-            Phase::Opening | Phase::Unconnected => {}
+            QueuePhase::Opening | QueuePhase::Unconnected => {}
         }
     }
 
     /// Adds a command to the queue and returns its slot.
     #[inline]
-    pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, Refused> {
+    pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, RejectionReason> {
         let slot = self.slots.take(sqe)?;
         self.head = if self.head + 1 >= self.entries {
             0
@@ -159,14 +159,14 @@ impl Queue {
 
     /// Completes a failed command with dword 0.
     pub(super) fn fail_with(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
-        if !status.is_success() && self.phase != Phase::Unconnected {
+        if !status.is_success() && self.phase != QueuePhase::Unconnected {
             let sqe = self.slots[slot].sqe;
             let mut target = self.shared.borrow_mut();
             let controller = target.controller(self.controller);
             // The identifier may now belong to a later controller.
             if let Some(controller) = controller.filter(|it| !self.outlived_by(it)) {
                 let (nsid, lba) = (sqe.nsid.get(), sqe.slba());
-                let lba = if self.phase == Phase::Io { lba } else { 0 };
+                let lba = if self.phase == QueuePhase::Io { lba } else { 0 };
                 controller.failed(self.id, sqe.cid.get(), status, nsid, lba);
             }
         }

@@ -7,7 +7,7 @@ use super::admin;
 use super::answer::{Answer, Failure};
 use super::controller::{VERSION, property};
 use super::extended;
-use super::facts::{Begun, Drives, Facts};
+use super::facts::{StartResult, Drives, Facts};
 use super::opcode::admin as opcode;
 use super::protection::{Protection, Tuple};
 use super::subsystem::Options;
@@ -57,7 +57,7 @@ impl Fake {
             formats,
             added_formats: 0,
             format: 0,
-            protection: Protection::of(0, Tuple::default()),
+            protection: Protection::from_bits(0, Tuple::default()),
             max_transfer: Some(128 << 10),
             io_queues: 31,
             shares: None,
@@ -100,16 +100,16 @@ impl Rack {
         }
     }
 
-    fn begin(&mut self, drive: usize, kind: OperationKind) -> Begun {
+    fn begin(&mut self, drive: usize, kind: OperationKind) -> StartResult {
         if self.drives[drive].in_flight {
-            return Begun::Busy;
+            return StartResult::Busy;
         }
         self.drives[drive].operation = Some(Operation {
             kind,
             since: self.now,
             until: self.now + Span::from_ms(1_000),
         });
-        Begun::Yes
+        StartResult::Yes
     }
 }
 
@@ -146,22 +146,22 @@ impl Drives for Rack {
     fn free(&self) -> bool {
         false
     }
-    fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun {
+    fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> StartResult {
         let begun = self.begin(drive, OperationKind::Format);
-        if begun == Begun::Yes {
+        if begun == StartResult::Yes {
             self.drives[drive].facts.format = number;
-            self.drives[drive].facts.protection = Protection::of(dps, Tuple::default());
+            self.drives[drive].facts.protection = Protection::from_bits(dps, Tuple::default());
         }
         begun
     }
-    fn adopt_format(&mut self, drive: usize, number: usize, _: u8) -> Begun {
+    fn adopt_format(&mut self, drive: usize, number: usize, _: u8) -> StartResult {
         if self.drives[drive].in_flight {
-            return Begun::Busy;
+            return StartResult::Busy;
         }
         self.drives[drive].facts.format = number;
-        Begun::Yes
+        StartResult::Yes
     }
-    fn begin_sanitize(&mut self, drive: usize) -> Begun {
+    fn begin_sanitize(&mut self, drive: usize) -> StartResult {
         self.begin(drive, OperationKind::Sanitize)
     }
     fn set_power_state(&mut self, drive: usize, state: u32) -> Result<(), Status> {

@@ -34,7 +34,7 @@ pub(super) mod code {
 
 /// Result of a test, as in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ended {
+pub(super) enum SelfTestStatus {
     /// No fault was found.
     Well = 0,
     /// Aborted by a command.
@@ -53,7 +53,7 @@ pub(super) enum Ended {
 
 /// A test in progress.
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct ActiveSelfTest {
     code: u8,
     nsid: u32,
     controller: u16,
@@ -63,9 +63,9 @@ struct Running {
 
 /// A test that has ended.
 #[derive(Clone, Copy, Debug)]
-struct Outcome {
+struct SelfTestResult {
     code: u8,
-    ended: Ended,
+    ended: SelfTestStatus,
     hours: u64,
     nsid: u32,
     /// Segment, and namespace and block if the fault is a block.
@@ -75,9 +75,9 @@ struct Outcome {
 /// Tests of a subsystem, one at a time.
 #[derive(Debug, Default)]
 pub(super) struct SelfTests {
-    running: Option<Running>,
+    running: Option<ActiveSelfTest>,
     /// Results, the newest first.
-    results: VecDeque<Outcome>,
+    results: VecDeque<SelfTestResult>,
 }
 
 /// Segments, numbered as in the specification's example: SMART check, media check.
@@ -137,7 +137,7 @@ impl SelfTests {
             extended(bytes)
         };
         let now = drives.now(clock_of(subsystem));
-        self.running = Some(Running {
+        self.running = Some(ActiveSelfTest {
             code,
             nsid,
             controller,
@@ -158,8 +158,8 @@ impl SelfTests {
             return;
         }
         let ended = match found(subsystem, &running, drives) {
-            Some(_) => Ended::Failed,
-            None => Ended::Well,
+            Some(_) => SelfTestStatus::Failed,
+            None => SelfTestStatus::Well,
         };
         self.end(ended, subsystem, drives);
     }
@@ -167,7 +167,7 @@ impl SelfTests {
     /// Aborts the test in progress, unless it has already ended.
     pub(super) fn interrupt(
         &mut self,
-        ended: Ended,
+        ended: SelfTestStatus,
         subsystem: &Subsystem,
         drives: &mut dyn Drives,
     ) {
@@ -176,16 +176,16 @@ impl SelfTests {
     }
 
     /// Ends the test in progress, if there is one.
-    fn end(&mut self, ended: Ended, subsystem: &Subsystem, drives: &mut dyn Drives) {
+    fn end(&mut self, ended: SelfTestStatus, subsystem: &Subsystem, drives: &mut dyn Drives) {
         let Some(running) = self.running.take() else {
             return;
         };
         let failure = match ended {
-            Ended::Failed => found(subsystem, &running, drives),
+            SelfTestStatus::Failed => found(subsystem, &running, drives),
             _ => None,
         };
         self.results.truncate(RESULTS - 1);
-        self.results.push_front(Outcome {
+        self.results.push_front(SelfTestResult {
             code: running.code,
             ended,
             hours: drives.health(clock_of(subsystem)).power_on_hours(),
@@ -202,9 +202,9 @@ impl SelfTests {
         drives: &mut dyn Drives,
     ) {
         self.settle(subsystem, drives);
-        let short = |it: Running| it.code == code::SHORT && it.controller == controller;
+        let short = |it: ActiveSelfTest| it.code == code::SHORT && it.controller == controller;
         if self.running.is_some_and(short) {
-            self.end(Ended::Reset, subsystem, drives);
+            self.end(SelfTestStatus::Reset, subsystem, drives);
         }
     }
 
@@ -217,7 +217,7 @@ impl SelfTests {
     ) {
         self.settle(subsystem, drives);
         if self.running.is_some_and(|it| it.nsid == nsid) {
-            self.end(Ended::NamespaceGone, subsystem, drives);
+            self.end(SelfTestStatus::NamespaceGone, subsystem, drives);
         }
     }
 
@@ -247,7 +247,7 @@ impl SelfTests {
 /// Returns the fault that a test finds: the segment, and the block if the fault is a block.
 fn found(
     subsystem: &Subsystem,
-    running: &Running,
+    running: &ActiveSelfTest,
     drives: &mut dyn Drives,
 ) -> Option<(u8, Option<(u32, u64)>)> {
     for &drive in &subsystem.options.drives {
@@ -277,7 +277,7 @@ fn found(
     None
 }
 
-impl Outcome {
+impl SelfTestResult {
     fn bytes(&self) -> [u8; RESULT] {
         let mut bytes = [0; RESULT];
         let (segment, block) = self.failure;

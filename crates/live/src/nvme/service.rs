@@ -7,9 +7,9 @@ use super::front::NvmeTcp;
 use super::subsystem::Options;
 use crate::port::Front;
 use crate::protocol::{
-    Address, Asked, Clients, Places, Protocol, Service, Setting, on_command_line,
+    Address, FrontEndOptions, Clients, AddressKind, Protocol, Service, Setting, on_command_line,
 };
-use crate::served::Served;
+use crate::served::ServedDevice;
 use crate::setup::Setup;
 
 /// The NVMe/TCP protocol.
@@ -17,7 +17,7 @@ pub const PROTOCOL: Protocol = Protocol {
     option: "nvme-tcp",
     value: "ADDR",
     help: "Serve NVMe/TCP at this address: HOST:PORT; may be given several times",
-    places: Places::Addresses { passed: false },
+    places: AddressKind::Addresses { passed: false },
     clients: Clients::OverSocket,
     settings: &[
         Setting {
@@ -49,7 +49,7 @@ struct AsSubsystem {
     target: NvmeTcp,
 }
 
-fn read(asked: &Asked) -> Result<Box<dyn Service>, Problems> {
+fn read(asked: &FrontEndOptions) -> Result<Box<dyn Service>, Problems> {
     let id = asked.names.first().map_or("drives", String::as_str);
     let options = Options {
         strip_metadata: asked.has("strip-metadata"),
@@ -67,7 +67,7 @@ impl Service for AsSubsystem {
         }
     }
 
-    fn accepts(&self, drive: &Served) -> Result<(), Problem> {
+    fn accepts(&self, drive: &ServedDevice) -> Result<(), Problem> {
         if drive.is_by_member() && self.options.full {
             let name = drive.name();
             return Err(on_command_line(
@@ -87,7 +87,7 @@ impl Service for AsSubsystem {
     }
 
     fn front(&self, _: usize) -> Box<dyn Front> {
-        Box::new(self.target.again())
+        Box::new(self.target.share_subsystem())
     }
 
     fn lines(&self, at: &Address) -> Vec<String> {

@@ -6,7 +6,7 @@ use super::wire::{Sqe, Status};
 
 /// Progress of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Stage {
+pub(super) enum CommandStage {
     /// The command's capsule is being received.
     #[default]
     Arriving,
@@ -50,8 +50,8 @@ pub(super) enum Purpose {
 
 /// A command in progress.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Slot {
-    pub(super) stage: Stage,
+pub(super) struct CommandSlot {
+    pub(super) stage: CommandStage,
     pub(super) purpose: Purpose,
     pub(super) sqe: Sqe,
     /// Reason for a failure that is known before the command begins.
@@ -80,7 +80,7 @@ pub(super) struct Slot {
 
 /// Reason why a command is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refused {
+pub(super) enum RejectionReason {
     /// The identifier is in use.
     Identifier,
     /// The queue has no free entry.
@@ -90,7 +90,7 @@ pub(super) enum Refused {
 /// The table of commands. A released number is reused first, so that little memory is touched.
 #[derive(Debug)]
 pub(super) struct Slots {
-    slots: Slab<Slot>,
+    slots: Slab<CommandSlot>,
     entries: u16,
     /// One bit for each identifier in use.
     identifiers: Vec<u64>,
@@ -116,20 +116,20 @@ impl Slots {
 
     /// Allocates a free slot for this command.
     #[inline]
-    pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, Refused> {
+    pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, RejectionReason> {
         let cid = usize::from(sqe.cid.get());
         let (word, bit) = (&mut self.identifiers[cid / 64], 1 << (cid % 64));
         if *word & bit != 0 {
-            return Err(Refused::Identifier);
+            return Err(RejectionReason::Identifier);
         }
         if self.slots.len() >= usize::from(self.entries) {
-            return Err(Refused::Full);
+            return Err(RejectionReason::Full);
         }
         *word |= bit;
-        let slot = Slot {
+        let slot = CommandSlot {
             sqe: *sqe,
             data: self.spare.pop().unwrap_or_default(),
-            ..Slot::default()
+            ..CommandSlot::default()
         };
         Ok(self.slots.insert(slot) as u16)
     }
@@ -151,22 +151,22 @@ impl Slots {
         self.spare = Vec::new();
     }
 
-    pub(super) fn get(&self, index: u16) -> Option<&Slot> {
+    pub(super) fn get(&self, index: u16) -> Option<&CommandSlot> {
         self.slots.get(usize::from(index))
     }
 }
 
 impl std::ops::Index<u16> for Slots {
-    type Output = Slot;
+    type Output = CommandSlot;
     #[inline]
-    fn index(&self, index: u16) -> &Slot {
+    fn index(&self, index: u16) -> &CommandSlot {
         &self.slots[usize::from(index)]
     }
 }
 
 impl std::ops::IndexMut<u16> for Slots {
     #[inline]
-    fn index_mut(&mut self, index: u16) -> &mut Slot {
+    fn index_mut(&mut self, index: u16) -> &mut CommandSlot {
         &mut self.slots[usize::from(index)]
     }
 }
@@ -183,9 +183,9 @@ mod tests {
         };
         let mut slots = Slots::new(2);
         assert_eq!(slots.take(&of(7)), Ok(0));
-        assert_eq!(slots.take(&of(7)), Err(Refused::Identifier));
+        assert_eq!(slots.take(&of(7)), Err(RejectionReason::Identifier));
         assert_eq!(slots.take(&of(65_535)), Ok(1));
-        assert_eq!(slots.take(&of(3)), Err(Refused::Full));
+        assert_eq!(slots.take(&of(3)), Err(RejectionReason::Full));
         slots[0].data.extend_from_slice(&[1; 100]);
         slots.release(0);
         assert_eq!(slots.take(&of(7)), Ok(0));

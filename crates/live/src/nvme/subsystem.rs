@@ -6,7 +6,7 @@
 use model::management::{LbaFormat, Operation, OperationKind};
 
 use super::facts::Drives;
-use super::layout::{Extent, Layout};
+use super::layout::{Extent, NamespaceTable};
 use super::protection::Protection;
 use super::wire::Status;
 
@@ -108,7 +108,7 @@ pub(super) struct Subsystem {
     /// Namespaces by their identifiers less one.
     pub(super) namespaces: Vec<Option<Namespace>>,
     /// Placement of the namespaces.
-    pub(super) layout: Layout,
+    pub(super) layout: NamespaceTable,
     /// Whether any drive has a volatile write cache.
     pub(super) write_cache: bool,
     /// Whether any drive is a pool whose members store the data.
@@ -124,7 +124,7 @@ impl Subsystem {
         Subsystem {
             options,
             namespaces: Vec::new(),
-            layout: Layout::default(),
+            layout: NamespaceTable::default(),
             write_cache: false,
             by_member: false,
             io_queues: 1,

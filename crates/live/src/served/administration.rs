@@ -10,9 +10,9 @@ use model::media::Precondition;
 use model::{Command, Device, Gauge, Gauges, Op, Payload, Span, Time};
 
 use super::machine::Machine;
-use super::{Outcome, Served, Slot};
+use super::{InFlightCommand, Outcome, ServedDevice};
 use crate::setup::StoreChoice;
-use crate::store::{Ranges, State, save};
+use crate::store::{Ranges, SavedState, save};
 
 /// Maximum time at shutdown until a pool without requests is idle: its tiers finish delayed work within this time.
 const REST: Span = Span::from_ms(11_000);
@@ -30,9 +30,9 @@ pub struct PowerLoss {
 }
 
 /// Collects one gauge.
-struct One(Gauge, f64);
+struct GaugeReader(Gauge, f64);
 
-impl Gauges for One {
+impl Gauges for GaugeReader {
     fn gauge(&mut self, gauge: Gauge, value: f64) {
         if gauge == self.0 {
             self.1 += value;
@@ -40,7 +40,7 @@ impl Gauges for One {
     }
 }
 
-impl Served {
+impl ServedDevice {
     /// Returns the drive's sheet in the catalogue.
     pub fn sheet(&self) -> &DriveSheet {
         &self.setup.sheet
@@ -109,7 +109,7 @@ impl Served {
 
     /// Returns the sum of a gauge of the model as of the last event.
     pub fn gauge(&self, gauge: Gauge) -> f64 {
-        let mut one = One(gauge, 0.0);
+        let mut one = GaugeReader(gauge, 0.0);
         self.machine.inspect(self.now, &mut one);
         one.1
     }
@@ -255,8 +255,8 @@ impl Served {
         self.protection
     }
 
-    /// Begins FORMAT NVM to the format with this number and this [`Served::protection`]. All data is erased at once,
-    /// and commands end with [`Outcome::Formatting`] until [`Served::operation`] is over.
+    /// Begins FORMAT NVM to the format with this number and this [`ServedDevice::protection`]. All data is erased at once,
+    /// and commands end with [`Outcome::Formatting`] until [`ServedDevice::operation`] is over.
     ///
     /// # Errors
     /// There is no such format, commands are in flight, or an operation is in progress.
@@ -274,7 +274,7 @@ impl Served {
         Ok(operation)
     }
 
-    /// Begins a sanitize: like [`Served::format`], with the format in use.
+    /// Begins a sanitize: like [`ServedDevice::format`], with the format in use.
     ///
     /// # Errors
     /// Commands are in flight, or an operation is in progress.
@@ -407,7 +407,7 @@ impl Served {
         let Some(state) = self.state() else {
             return Ok(());
         };
-        let state = State { clean, ..state };
+        let state = SavedState { clean, ..state };
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         save(path, &state).map_err(named)
@@ -428,7 +428,7 @@ impl Served {
         self.shut_down_telling(&mut |_| {})
     }
 
-    /// Shuts down as [`Served::shut_down`] does; `stage` is called with each step when it begins.
+    /// Shuts down as [`ServedDevice::shut_down`] does; `stage` is called with each step when it begins.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -453,7 +453,7 @@ impl Served {
         if pool.is_broken() {
             return;
         }
-        let slot = Slot {
+        let slot = InFlightCommand {
             token: 0,
             submitted: self.now,
             op: Op::Flush,

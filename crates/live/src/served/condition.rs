@@ -4,7 +4,7 @@ use std::fmt;
 
 use model::Time;
 
-use super::Served;
+use super::ServedDevice;
 use super::machine::Machine;
 
 /// The condition of a served drive.
@@ -38,7 +38,7 @@ impl fmt::Display for Condition {
     }
 }
 
-impl Served {
+impl ServedDevice {
     /// Returns its condition at `now`, and the reasons if it is not [`Condition::Ok`].
     pub fn condition(&mut self, now: Time) -> (Condition, Vec<String>) {
         let warning = self.health(now).warning;

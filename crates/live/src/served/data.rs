@@ -8,7 +8,7 @@ use crate::store::{FileStore, Mark, MemoryStore, Ranges, Store, WriteCache};
 
 /// Data and metadata that a drive stores.
 #[derive(Debug)]
-pub(super) struct Data {
+pub(super) struct DriveData {
     store: Store,
     /// File of the store, resized when the format changes.
     file: Option<File>,
@@ -25,10 +25,15 @@ pub(super) struct Data {
     changes: u16,
 }
 
-impl Data {
+impl DriveData {
     /// Returns data in this store of `bytes` bytes; `volatile` is the size of a cache that power loss empties.
-    pub(super) fn new(store: Store, file: Option<File>, bytes: u64, volatile: Option<u64>) -> Data {
-        Data {
+    pub(super) fn new(
+        store: Store,
+        file: Option<File>,
+        bytes: u64,
+        volatile: Option<u64>,
+    ) -> DriveData {
+        DriveData {
             store,
             file,
             bytes,
@@ -104,7 +109,7 @@ impl Data {
         Ok(())
     }
 
-    /// Returns a mark of the writes so far, for [`Data::flush`].
+    /// Returns a mark of the writes so far, for [`DriveData::flush`].
     pub(super) fn mark(&self) -> Mark {
         let cache = self.cache.as_ref();
         cache.map_or(Mark::default(), WriteCache::mark)
@@ -237,7 +242,7 @@ impl Data {
         self.unreadable.is_empty() || self.first_unreadable(offset, offset + bytes).is_none()
     }
 
-    /// Returns a counter that changes with [`Data::unreadable`].
+    /// Returns a counter that changes with [`DriveData::unreadable`].
     pub(super) fn changes(&self) -> u16 {
         self.changes
     }
@@ -257,7 +262,7 @@ mod tests {
     #[test]
     fn unreadable_ranges_are_cut_by_writes() {
         let store = Store::Memory(MemoryStore::new(1 << 20).expect("memory"));
-        let mut data = Data::new(store, None, 1 << 20, None);
+        let mut data = DriveData::new(store, None, 1 << 20, None);
         data.spoil(4096, 8192);
         assert!(data.readable(0, 4096) && !data.readable(0, 4608));
         data.write(8192, &[1; 512], false).expect("write");

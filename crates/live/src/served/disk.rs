@@ -1,14 +1,14 @@
 //! The data of one pool member, for the model's drives with data: a store of its own.
 //!
-//! While the host has no space for the pool's stores, writes wait in memory: see [`Room`]. Not supported: metadata of
+//! While the host has no space for the pool's stores, writes wait in memory: see [`PoolSpace`]. Not supported: metadata of
 //! blocks, which pools do not have; a write cache, which the drive with data has itself.
 
 use std::io;
 
-use model::data::{Contents, Unflushed, Unreadable, Unwritable};
+use model::data::{Contents, UnflushedWrites, Unreadable, Unwritable};
 
-use super::data::Data;
-use super::room::Room;
+use super::data::DriveData;
+use super::room::PoolSpace;
 use crate::store::no_room;
 
 /// A member's store.
@@ -16,23 +16,23 @@ use crate::store::no_room;
 pub(super) struct Disk {
     /// Name of the member in the pool.
     name: String,
-    data: Data,
+    data: DriveData,
     /// State that all members of the pool share.
-    room: Room,
+    room: PoolSpace,
     /// Writes that the store has no space for, and all later writes.
-    waiting: Unflushed,
+    waiting: UnflushedWrites,
     /// Last error of the host that has not been reported.
     failed: Option<io::Error>,
 }
 
 impl Disk {
     /// Returns the store of this member, without a cache.
-    pub(super) fn new(name: &str, data: Data, room: Room) -> Disk {
+    pub(super) fn new(name: &str, data: DriveData, room: PoolSpace) -> Disk {
         Disk {
             name: name.to_owned(),
             data,
             room,
-            waiting: Unflushed::default(),
+            waiting: UnflushedWrites::default(),
             failed: None,
         }
     }
@@ -65,7 +65,7 @@ impl Disk {
         let Some(order) = self.oldest_waiting() else {
             return Ok(());
         };
-        let mut store = Through {
+        let mut store = StoreWriter {
             data: &mut self.data,
             failed: None,
         };
@@ -97,7 +97,7 @@ impl Disk {
 }
 
 /// Writes to the store of a member.
-fn through(to: &mut Data, at: u64, bytes: u64, data: Option<&[u8]>) -> io::Result<()> {
+fn through(to: &mut DriveData, at: u64, bytes: u64, data: Option<&[u8]>) -> io::Result<()> {
     match data {
         Some(data) => {
             #[cfg(test)]
@@ -109,12 +109,12 @@ fn through(to: &mut Data, at: u64, bytes: u64, data: Option<&[u8]>) -> io::Resul
 }
 
 /// Gives access to the store itself, for writes that have waited.
-struct Through<'a> {
-    data: &'a mut Data,
+struct StoreWriter<'a> {
+    data: &'a mut DriveData,
     failed: Option<io::Error>,
 }
 
-impl Through<'_> {
+impl StoreWriter<'_> {
     fn put(&mut self, at: u64, bytes: u64, data: Option<&[u8]>) -> Result<(), Unwritable> {
         through(self.data, at, bytes, data).map_err(|error| {
             self.failed = Some(error);
@@ -123,7 +123,7 @@ impl Through<'_> {
     }
 }
 
-impl Contents for Through<'_> {
+impl Contents for StoreWriter<'_> {
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
         self.data.read(at, into).map_err(|_| Unreadable)
     }

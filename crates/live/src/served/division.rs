@@ -8,13 +8,13 @@ use model::management::Refusal;
 use model::{Command, Op, Payload, Time};
 
 use super::machine::Machine;
-use super::{SLOTS, Served, Slot};
+use super::{InFlightCommand, SLOTS, ServedDevice};
 use crate::store::Share;
 
 /// Maximum bytes that are deallocated by one command.
 const AT_ONCE: u64 = 1 << 30;
 
-impl Served {
+impl ServedDevice {
     /// Returns the division into namespaces; `None` if the whole drive is one namespace.
     pub fn shares(&self) -> Option<&[Share]> {
         self.shares.as_deref()
@@ -37,7 +37,7 @@ impl Served {
         }
     }
 
-    /// Returns a counter that changes with [`Served::unreadable`].
+    /// Returns a counter that changes with [`ServedDevice::unreadable`].
     pub fn unreadable_changes(&self) -> u16 {
         match &self.machine {
             Machine::Drive(it) => it.data.changes(),
@@ -70,7 +70,7 @@ impl Served {
 
     /// Submits a deallocation of the drive's own: no client waits for its completion.
     fn deallocate_unheard(&mut self, now: Time, offset: u64, bytes: u32) {
-        let slot = Slot {
+        let slot = InFlightCommand {
             token: 0,
             submitted: now,
             op: Op::Deallocate,
@@ -93,7 +93,7 @@ impl Served {
         self.machine.submit(now, command);
     }
 
-    /// Switches to another format, with this [`Served::protection`], at once: for a drive of which no part is in use.
+    /// Switches to another format, with this [`ServedDevice::protection`], at once: for a drive of which no part is in use.
     ///
     /// # Errors
     /// There is no such format, commands are in flight, or an operation is in progress.

@@ -1,7 +1,7 @@
 //! Messages on the findings on a pool's members before it is served.
 
 use model::media::DriveConfig;
-use model::tier::offline::{Damage, Found, Recovered};
+use model::tier::offline::{Damage, RecoveredTiers, RecoveryFinding};
 use model::tier::{Kind, PoolConfig, Target};
 
 /// Returns the name of a tier's child.
@@ -38,8 +38,9 @@ fn old(missed: u64) -> String {
 }
 
 /// Returns the message on log records after a gap. None of them was acknowledged, unless durable ones are missing.
-fn behind_gap(found: &Recovered, tier: u16, dropped: u64) -> String {
-    let is_lost = |it: &(u16, Found)| it.0 == tier && matches!(it.1, Found::Lost(_));
+fn behind_gap(found: &RecoveredTiers, tier: u16, dropped: u64) -> String {
+    let is_lost =
+        |it: &(u16, RecoveryFinding)| it.0 == tier && matches!(it.1, RecoveryFinding::Lost(_));
     match (dropped, found.found.iter().any(is_lost)) {
         (0, _) => String::new(),
         (_, false) => format!(", {dropped} after a gap, none of them acknowledged, are dropped"),
@@ -48,7 +49,10 @@ fn behind_gap(found: &Recovered, tier: u16, dropped: u64) -> String {
 }
 
 /// Returns the message for an array with parity where it differs from that for a mirror.
-fn of_array(config: &PoolConfig<DriveConfig>, &(tier, what): &(u16, Found)) -> Option<String> {
+fn of_array(
+    config: &PoolConfig<DriveConfig>,
+    &(tier, what): &(u16, RecoveryFinding),
+) -> Option<String> {
     let tier = usize::from(tier);
     let own = &config.tiers[tier];
     if !matches!(own.kind, Kind::Raid5(_) | Kind::Raid6(_)) {
@@ -56,16 +60,16 @@ fn of_array(config: &PoolConfig<DriveConfig>, &(tier, what): &(u16, Found)) -> O
     }
     let name = &own.name;
     Some(match what {
-        Found::Stale(leg, Some(count)) => format!(
+        RecoveryFinding::Stale(leg, Some(count)) => format!(
             "{} missed writes while it was absent: {} computed from the other members; it is in sync with {name} again",
             child(config, tier, leg),
             regions(count)
         ),
-        Found::Stale(leg, None) => format!(
+        RecoveryFinding::Stale(leg, None) => format!(
             "{} is not used by {name}: part of the data that it missed could not be computed or written",
             child(config, tier, leg)
         ),
-        Found::Unclean(count) => {
+        RecoveryFinding::Unclean(count) => {
             let were = regions_were(count);
             format!(
                 "{name} was not closed cleanly: {were} being written; parity matches the data again"
@@ -76,60 +80,62 @@ fn of_array(config: &PoolConfig<DriveConfig>, &(tier, what): &(u16, Found)) -> O
 }
 
 /// Returns messages on repairs, one per line; empty if nothing was wrong.
-pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
-    let line = |&(number, what): &(u16, Found)| {
+pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) -> Vec<String> {
+    let line = |&(number, what): &(u16, RecoveryFinding)| {
         let tier = usize::from(number);
         let name = &config.tiers[tier].name;
         match what {
-            Found::Absent(log) if matches!(config.tiers[tier].kind, Kind::IntentLog(_)) => {
+            RecoveryFinding::Absent(log)
+                if matches!(config.tiers[tier].kind, Kind::IntentLog(_)) =>
+            {
                 let log = child(config, tier, log);
                 format!(
                     "{log} is missing: writes that {name} synced after the last transaction group are lost if only {log} had them"
                 )
             }
-            Found::Behind(leg, 0) => {
+            RecoveryFinding::Behind(leg, 0) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is blank, or not part of this pool: {name} does not use its data")
             }
-            Found::Behind(leg, missed) => {
+            RecoveryFinding::Behind(leg, missed) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is {}: {name} does not use its data", old(missed))
             }
-            Found::Away(leg, missed) => {
+            RecoveryFinding::Away(leg, missed) => {
                 let leg = child(config, tier, leg);
                 let times = times(missed);
                 format!("{leg} was absent: {name} was opened {times} without it")
             }
-            Found::Absent(leg) => {
+            RecoveryFinding::Absent(leg) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is missing: {name} continues without it")
             }
-            Found::Stale(leg, Some(count)) => {
+            RecoveryFinding::Stale(leg, Some(count)) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is being resynchronised: {}", regions(count))
             }
-            Found::Stale(leg, None) => {
+            RecoveryFinding::Stale(leg, None) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is being resynchronised: everything that {name} uses")
             }
-            Found::Renewed(leg, why) => {
+            RecoveryFinding::Renewed(leg, why) => {
                 let leg = child(config, tier, leg);
                 let why = damage(config, &leg, why);
                 format!("{why}; it is recreated, and {name} copies everything to it")
             }
-            Found::Unclean(count) => {
+            RecoveryFinding::Unclean(count) => {
                 let were = regions_were(count);
                 format!(
                     "{name} was not closed cleanly: {were} being written; its members are in sync again"
                 )
             }
-            Found::Replayed {
+            RecoveryFinding::Replayed {
                 records, dropped, ..
             } => {
                 let dropped = behind_gap(found, number, dropped);
                 format!("{name}: {records} records of its ring were recovered{dropped}")
             }
-            Found::Logged {
+            RecoveryFinding::Logged {
                 group,
                 blocks,
                 writes,
@@ -140,7 +146,7 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
                     "{name}: {blocks} blocks of its log were recovered after group {group}, and {writes} of their writes replayed{dropped}"
                 )
             }
-            Found::Lost(records) => format!(
+            RecoveryFinding::Lost(records) => format!(
                 "{name} has lost data: at least {records} records are missing that were acknowledged as durable. Writes after the first missing record are lost too. The pool is read-only, in its state before that record. Restore undamaged stores of its members, or copy the remaining data to a new pool"
             ),
         }
@@ -151,16 +157,16 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
 
 /// Returns messages on logs that are missing or old copies. A start without such a log begins a new epoch of the
 /// volume, in which that log is an old copy: data that only the log has is permanently lost.
-pub(super) fn absent_logs(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
-    let line = |&(tier, what): &(u16, Found)| {
+pub(super) fn absent_logs(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) -> Vec<String> {
+    let line = |&(tier, what): &(u16, RecoveryFinding)| {
         let tier = usize::from(tier);
         let of_log = matches!(config.tiers[tier].kind, Kind::IntentLog(_));
         let (log, why) = match what {
-            Found::Absent(log) if of_log => (log, String::from("missing")),
-            Found::Behind(log, 0) if of_log => {
+            RecoveryFinding::Absent(log) if of_log => (log, String::from("missing")),
+            RecoveryFinding::Behind(log, 0) if of_log => {
                 (log, String::from("blank, or not part of this pool"))
             }
-            Found::Behind(log, missed) if of_log => (log, old(missed)),
+            RecoveryFinding::Behind(log, missed) if of_log => (log, old(missed)),
             _ => return None,
         };
         let (log, name) = (child(config, tier, log), &config.tiers[tier].name);

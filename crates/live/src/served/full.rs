@@ -8,7 +8,7 @@ use model::media::Precondition;
 use model::{Op, Time};
 
 use super::room::limit;
-use super::{Outcome, Request, Served};
+use super::{IoRequest, Outcome, ServedDevice};
 use crate::clock::Wall;
 use crate::setup::{Setup, StoreChoice};
 
@@ -26,7 +26,7 @@ const POOLS: [&str; 7] = [
     "intent-log(main=mirror(2*p4801x-100), log=mirror(2*p4801x-100); ram=100MiB)",
 ];
 
-fn open(pool: &str, folder: &Path) -> Result<Served, String> {
+fn open(pool: &str, folder: &Path) -> Result<ServedDevice, String> {
     let sheet = catalogue::drive(pool).map_err(|problems| problems.to_string())?;
     let store = folder.join("store");
     let setup = Setup {
@@ -40,7 +40,7 @@ fn open(pool: &str, folder: &Path) -> Result<Served, String> {
 
 /// A client that records the results of its commands.
 struct Client {
-    drive: Served,
+    drive: ServedDevice,
     /// By block: the values that it may read, each with whether it was acknowledged; the last is the latest write.
     may_be: Vec<Vec<(u8, bool)>>,
     /// Commands that did not succeed, with their outcome.
@@ -48,7 +48,7 @@ struct Client {
 }
 
 impl Client {
-    fn new(drive: Served) -> Client {
+    fn new(drive: ServedDevice) -> Client {
         Client {
             drive,
             may_be: vec![vec![(0, true)]; BLOCKS as usize],
@@ -58,7 +58,7 @@ impl Client {
 
     fn command(&mut self, op: Op, block: u64, data: &mut [u8]) -> Outcome {
         let bytes = data.len() as u32;
-        let request = Request {
+        let request = IoRequest {
             tag: 0,
             op,
             fua: false,

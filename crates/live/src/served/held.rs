@@ -9,44 +9,44 @@ use super::Reply;
 
 /// A delayed reply, and the time at which it may be sent.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct DelayedReply {
     until: Time,
     order: u64,
     submitted: Time,
     reply: Reply,
 }
 
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Waiting) -> bool {
+impl PartialEq for DelayedReply {
+    fn eq(&self, other: &DelayedReply) -> bool {
         (self.until, self.order) == (other.until, other.order)
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for DelayedReply {}
 
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+impl PartialOrd for DelayedReply {
+    fn partial_cmp(&self, other: &DelayedReply) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Waiting {
-    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+impl Ord for DelayedReply {
+    fn cmp(&self, other: &DelayedReply) -> std::cmp::Ordering {
         (self.until, self.order).cmp(&(other.until, other.order))
     }
 }
 
 /// Delayed replies, and the reasons.
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    waiting: BinaryHeap<Reverse<Waiting>>,
+pub(super) struct DelayedReplies {
+    waiting: BinaryHeap<Reverse<DelayedReply>>,
     count: u64,
     slower: Span,
     slow_until: Time,
     stuck_until: Time,
 }
 
-impl Held {
+impl DelayedReplies {
     /// Delays every command by `by` until this time.
     pub(super) fn slow(&mut self, by: Span, until: Time) {
         self.slower = by;
@@ -87,7 +87,7 @@ impl Held {
             now
         };
         self.count += 1;
-        self.waiting.push(Reverse(Waiting {
+        self.waiting.push(Reverse(DelayedReply {
             until: (slow + more).max(self.stuck_until),
             order: self.count,
             submitted,
@@ -122,7 +122,7 @@ impl Held {
     /// Removes and returns all replies.
     pub(super) fn drop_all(&mut self) -> Vec<Reply> {
         let waiting = std::mem::take(&mut self.waiting);
-        *self = Held::default();
+        *self = DelayedReplies::default();
         waiting.into_iter().map(|one| one.0.reply).collect()
     }
 }

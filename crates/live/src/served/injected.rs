@@ -9,7 +9,7 @@ use model::data::{Draws, Injector, Moment, OnHit, Trigger, Verdict};
 use model::{Command, Op, Time};
 
 use super::machine::Machine;
-use super::{Outcome, Served};
+use super::{Outcome, ServedDevice};
 use workload::faults::Fault;
 
 /// A fault that a count has triggered.
@@ -32,11 +32,11 @@ pub(super) struct FaultInjection {
     armed: Vec<(Option<u16>, Fault, bool)>,
     /// Number of faults that have drawn a random seed.
     faults: u64,
-    /// Triggered faults that [`Served::take_struck`] has not yet taken.
+    /// Triggered faults that [`ServedDevice::take_struck`] has not yet taken.
     struck: Vec<TriggeredFault>,
 }
 
-impl Served {
+impl ServedDevice {
     fn injected(&mut self) -> &mut FaultInjection {
         self.injected.get_or_insert_default()
     }

@@ -4,21 +4,21 @@
 use model::management::{Health, LbaFormat, ManagedDrive, Management, Operation, Refusal};
 use model::{Command, Completion, Device, Gauges, Span, Time};
 
-use super::data::Data;
-use super::pooled::Pooled;
+use super::data::DriveData;
+use super::pooled::ServedPool;
 
 /// A drive, and data that the drive's model does not hold itself.
 #[derive(Debug)]
 pub(super) struct Plain {
     pub(super) drive: ManagedDrive,
-    pub(super) data: Data,
+    pub(super) data: DriveData,
 }
 
 /// A single drive or a pool.
 #[derive(Debug)]
 pub(super) enum Machine {
     Drive(Box<Plain>),
-    Pool(Box<Pooled>),
+    Pool(Box<ServedPool>),
 }
 
 /// Refusal of an operation that a pool does not support.

@@ -42,20 +42,20 @@ use crate::setup::Setup;
 use crate::store::{Mark, Share, no_room};
 pub use administration::PowerLoss;
 pub use condition::Condition;
-use held::Held;
+use held::DelayedReplies;
 use injected::FaultInjection;
 pub use injected::TriggeredFault;
 use machine::Machine;
 use recorded::Recorder;
 pub use recorded::Recording;
-use trouble::Trouble;
+use trouble::RecurringError;
 
 /// Maximum number of commands in flight in one drive; more are rejected.
 const SLOTS: usize = 1 << 16;
 
 /// A request to a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct IoRequest {
     /// The front end's own identifier, returned in the reply.
     pub tag: u32,
     /// The operation.
@@ -123,7 +123,7 @@ pub struct Reply {
 
 /// A command in flight in the drive.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct InFlightCommand {
     token: u64,
     submitted: Time,
     op: Op,
@@ -183,7 +183,7 @@ impl Latencies {
 
 /// A drive with its data, or a pool with its members' data.
 #[derive(Debug)]
-pub struct Served {
+pub struct ServedDevice {
     setup: Setup,
     machine: Machine,
     /// Messages on repairs before the drive was served.
@@ -200,11 +200,11 @@ pub struct Served {
     ftl: (Precondition, u64),
     /// Time of the last call of the model.
     now: Time,
-    slots: Slab<Slot>,
+    slots: Slab<InFlightCommand>,
     done: Vec<Completion>,
     /// Replies that are ready to be taken.
     ready: Vec<Reply>,
-    held: Held,
+    held: DelayedReplies,
     /// Fault injection by count, range and rate, if it was ever used.
     injected: Option<Box<FaultInjection>>,
     /// Whether a single drive has failed: it completes no commands.
@@ -214,7 +214,7 @@ pub struct Served {
     counters: Counters,
     latencies: Latencies,
     /// Problems with the store, and with the file of the drive's state.
-    troubles: [Trouble; 2],
+    troubles: [RecurringError; 2],
     /// Other messages to report.
     news: VecDeque<String>,
     read_only: bool,
@@ -223,10 +223,10 @@ pub struct Served {
     recorder: Option<Box<Recorder>>,
 }
 
-impl Served {
+impl ServedDevice {
     /// Returns a drive or pool with its data; called by `Setup::open`.
-    fn new(setup: Setup, machine: Machine, bytes: u64, serial: String) -> Served {
-        Served {
+    fn new(setup: Setup, machine: Machine, bytes: u64, serial: String) -> ServedDevice {
+        ServedDevice {
             setup,
             machine,
             findings: Vec::new(),
@@ -240,7 +240,7 @@ impl Served {
             slots: Slab::with_capacity(1024),
             done: Vec::with_capacity(256),
             ready: Vec::with_capacity(256),
-            held: Held::default(),
+            held: DelayedReplies::default(),
             injected: None,
             dead: false,
             power_fails: false,
@@ -293,25 +293,25 @@ impl Served {
     }
 
     /// Submits a command that arrived at `now` (or at the last event, if that was later). Every command gets a reply.
-    /// The data of a write is moved at the reply. This is only for drives; for pools see [`Served::submit_with`].
+    /// The data of a write is moved at the reply. This is only for drives; for pools see [`ServedDevice::submit_with`].
     #[inline]
-    pub fn submit(&mut self, now: Time, token: u64, request: &Request) {
+    pub fn submit(&mut self, now: Time, token: u64, request: &IoRequest) {
         self.submit_with(now, token, request, &mut |_| true);
     }
 
-    /// Submits a command as [`Served::submit`] does. A pool whose members store the data requests the data of a write
+    /// Submits a command as [`ServedDevice::submit`] does. A pool whose members store the data requests the data of a write
     /// now: `fill` returns whether it could supply it.
     #[inline]
     pub fn submit_with(
         &mut self,
         now: Time,
         token: u64,
-        request: &Request,
+        request: &IoRequest,
         fill: &mut dyn FnMut(&mut [u8]) -> bool,
     ) {
         let now = now.max(self.now);
         self.run_until(now);
-        let mut slot = Slot {
+        let mut slot = InFlightCommand {
             token,
             submitted: now,
             op: request.op,
@@ -542,7 +542,7 @@ impl Served {
     /// Returns a line on unreported problems with the files of the store; `now` is the time since the server started.
     pub(crate) fn complaint(&mut self, now: Wall) -> Option<String> {
         self.save_log(true);
-        let trouble = self.troubles.iter_mut().find_map(|it| it.tell(now));
+        let trouble = self.troubles.iter_mut().find_map(|it| it.next_message(now));
         let what = match &mut self.machine {
             Machine::Pool(pool) => trouble.or_else(|| pool.progress(now)),
             Machine::Drive(_) => trouble,
@@ -551,7 +551,7 @@ impl Served {
         Some(format!("{}: {what}", self.setup.name))
     }
 
-    fn end(&mut self, slot: &Slot, outcome: Outcome) {
+    fn end(&mut self, slot: &InFlightCommand, outcome: Outcome) {
         let latency = self.now.since(slot.submitted);
         let counters = &mut self.counters;
         match (outcome, slot.op) {

@@ -8,11 +8,11 @@ use std::io;
 use model::Op;
 
 use super::machine::Machine;
-use super::{Outcome, Reply, Served, Slot};
-use crate::store::{Mark, State};
+use super::{InFlightCommand, Outcome, Reply, ServedDevice};
+use crate::store::{Mark, SavedState};
 
-impl Served {
-    /// Begins the transfer of this reply's data by [`Served::read`] and [`Served::write`].
+impl ServedDevice {
+    /// Begins the transfer of this reply's data by [`ServedDevice::read`] and [`ServedDevice::write`].
     #[inline]
     pub fn hand_over(&mut self, reply: &Reply) {
         if let Machine::Pool(pool) = &mut self.machine {
@@ -38,7 +38,7 @@ impl Served {
     }
 
     /// Executes a command without a payload, and checks whether the medium can execute the other commands.
-    pub(super) fn carry_out(&mut self, slot: &Slot) -> Outcome {
+    pub(super) fn carry_out(&mut self, slot: &InFlightCommand) -> Outcome {
         let Machine::Drive(it) = &mut self.machine else {
             // The members have executed it.
             return Outcome::Success;
@@ -168,7 +168,7 @@ impl Served {
     /// metadata and data, only one of them is written.
     ///
     /// # Errors
-    /// As [`Served::write`]; [`Outcome::WriteFault`] if the format has no metadata.
+    /// As [`ServedDevice::write`]; [`Outcome::WriteFault`] if the format has no metadata.
     pub fn write_metadata(&mut self, lba: u64, metadata: &[u8]) -> Result<(), Outcome> {
         let written = match &mut self.machine {
             Machine::Drive(it) => {
@@ -181,11 +181,11 @@ impl Served {
     }
 
     /// Returns the present state of a single drive, for saving.
-    pub(super) fn state(&self) -> Option<State> {
+    pub(super) fn state(&self) -> Option<SavedState> {
         let Machine::Drive(it) = &self.machine else {
             return None;
         };
-        Some(State {
+        Some(SavedState {
             drive: self.setup.sheet.id.clone(),
             serial: self.serial.clone(),
             bytes: self.bytes,

@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 
 use model::media::DriveConfig;
-use model::tier::offline::Recovered;
+use model::tier::offline::RecoveredTiers;
 use model::tier::{AnyTier, Kind, PoolConfig};
 
 use crate::store::PoolState;
@@ -52,7 +52,7 @@ impl Note {
     pub(super) fn new(
         config: &PoolConfig<DriveConfig>,
         file: Option<(PathBuf, PoolState)>,
-        found: &Recovered,
+        found: &RecoveredTiers,
     ) -> Note {
         let mut note = Note {
             file,
@@ -63,7 +63,7 @@ impl Note {
     }
 
     /// Takes over the state of recovered tiers.
-    pub(super) fn opened(&mut self, config: &PoolConfig<DriveConfig>, found: &Recovered) {
+    pub(super) fn opened(&mut self, config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) {
         let is_tracked = |tier: &u16| {
             let kind = &config.tiers[usize::from(*tier)].kind;
             let has_labels = matches!(kind, Kind::Mirror(_) | Kind::Raid5(_) | Kind::Raid6(_));
@@ -118,7 +118,7 @@ impl Note {
 pub(super) fn opened(
     config: &PoolConfig<DriveConfig>,
     state: &PoolState,
-    found: &Recovered,
+    found: &RecoveredTiers,
 ) -> PoolState {
     PoolState {
         opening: found.opening.unwrap_or_default(),

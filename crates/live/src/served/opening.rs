@@ -13,18 +13,18 @@ use model::media::Medium;
 use rustix::fs::{FlockOperation, flock};
 use text::problem::{Place, Problem, Problems};
 
-use super::Served;
-use super::data::Data;
+use super::ServedDevice;
+use super::data::DriveData;
 use super::machine::{Machine, Plain};
 use crate::setup::{Setup, StoreChoice};
-use crate::store::{FileStore, MemoryStore, OWN_FILE, State, Store, no_room, state_path};
+use crate::store::{FileStore, MemoryStore, OWN_FILE, SavedState, Store, no_room, state_path};
 
 impl Setup {
     /// Opens the store and builds the drive.
     ///
     /// # Errors
     /// The reason why it cannot be served.
-    pub fn open(self) -> Result<Served, Problems> {
+    pub fn open(self) -> Result<ServedDevice, Problems> {
         if let Some(config) = self.kept_by_member() {
             return self.open_pool(config);
         }
@@ -35,8 +35,8 @@ impl Setup {
     }
 
     /// Returns the store of a single drive.
-    fn open_store(&self, bytes: u64) -> Result<Opened, Problems> {
-        let fresh = State {
+    fn open_store(&self, bytes: u64) -> Result<OpenedStore, Problems> {
+        let fresh = SavedState {
             drive: self.sheet.id.clone(),
             serial: self.serial.clone(),
             bytes,
@@ -44,7 +44,7 @@ impl Setup {
                 lba_format: self.lba_format.unwrap_or(0),
                 ..Lifetime::of_new(&self.sheet.config)
             },
-            ..State::default()
+            ..SavedState::default()
         };
         let opened = match &self.store {
             StoreChoice::Memory => in_memory(fresh)?,
@@ -57,7 +57,10 @@ impl Setup {
     }
 
     /// Returns the drive with its store, and the file of the store if it has just been created.
-    fn of_drive(mut self, mut opened: Opened) -> Result<(Served, Vec<PathBuf>), Problems> {
+    fn of_drive(
+        mut self,
+        mut opened: OpenedStore,
+    ) -> Result<(ServedDevice, Vec<PathBuf>), Problems> {
         let state = &mut opened.state;
         let precondition = state.begin(self.precondition, self.sheet.capacity);
         self.precondition = Some(precondition);
@@ -74,7 +77,7 @@ impl Setup {
         let problem = |error: io::Error| Problems::whole(origin, error.to_string());
         let cache = self.sheet.config.volatile_bytes();
         let cache = (cache > 0).then_some(cache);
-        let mut data = Data::new(opened.store, opened.file, opened.state.bytes, cache);
+        let mut data = DriveData::new(opened.store, opened.file, opened.state.bytes, cache);
         let state = opened.state;
         for &(start, end) in &state.unreadable {
             data.spoil(start, end - start);
@@ -84,7 +87,7 @@ impl Setup {
         let metadata = blocks * u64::from(format.metadata);
         data.set_metadata(metadata, false).map_err(problem)?;
         let machine = Machine::Drive(Box::new(Plain { drive, data }));
-        let mut served = Served::new(self, machine, state.bytes, state.serial);
+        let mut served = ServedDevice::new(self, machine, state.bytes, state.serial);
         served.state_file = opened.state_file;
         served.protection = state.protection;
         served.shares = state.shares;
@@ -94,7 +97,10 @@ impl Setup {
 
     /// Saves that the drive is served. If there is no space for that, an existing store is served read-only. `made`:
     /// files that have just been created.
-    pub(super) fn remembering(mut served: Served, made: Vec<PathBuf>) -> Result<Served, Problems> {
+    pub(super) fn remembering(
+        mut served: ServedDevice,
+        made: Vec<PathBuf>,
+    ) -> Result<ServedDevice, Problems> {
         match served.save(false) {
             Ok(()) => Ok(served),
             // The existing data can be read, and served again when there is space.
@@ -138,7 +144,7 @@ impl Setup {
             return self.remembered_of_pool(path);
         }
         let text = std::fs::read_to_string(state_path(path)).ok()?;
-        let state = State::parse(&text).ok()?;
+        let state = SavedState::parse(&text).ok()?;
         (state.drive == self.sheet.id && state.bytes <= self.sheet.capacity).then_some(state.bytes)
     }
 
@@ -159,21 +165,21 @@ impl Setup {
 }
 
 /// An open store, and the saved state of the drive.
-pub(super) struct Opened {
+pub(super) struct OpenedStore {
     pub(super) store: Store,
     pub(super) file: Option<File>,
-    pub(super) state: State,
+    pub(super) state: SavedState,
     pub(super) state_file: Option<PathBuf>,
     /// File of the data, if it has just been created.
     pub(super) made: Option<PathBuf>,
 }
 
 /// Returns a new store in memory.
-pub(super) fn in_memory(state: State) -> Result<Opened, Problems> {
+pub(super) fn in_memory(state: SavedState) -> Result<OpenedStore, Problems> {
     let bytes = state.bytes;
     let store = MemoryStore::new(bytes)
         .map_err(|error| Problems::whole("--size", format!("{bytes} bytes of memory: {error}")))?;
-    Ok(Opened {
+    Ok(OpenedStore {
         store: Store::Memory(store),
         file: None,
         state,
@@ -192,9 +198,9 @@ pub(super) fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Pr
 /// Opens the data file and its state, or creates both if neither exists.
 pub(super) fn open_file(
     path: &Path,
-    fresh: State,
+    fresh: SavedState,
     management: &Management,
-) -> Result<Opened, Problems> {
+) -> Result<OpenedStore, Problems> {
     let beside = state_path(path);
     match (path.exists(), beside.exists()) {
         (false, false) => {
@@ -213,7 +219,7 @@ pub(super) fn open_file(
                 let _ = std::fs::remove_file(path);
             }
             sized.map_err(|error| cannot(path, "made so large", &error))?;
-            opened(path, file, fresh).map(|opened| Opened { made, ..opened })
+            opened(path, file, fresh).map(|opened| OpenedStore { made, ..opened })
         }
         (true, true) => open_existing(path, &beside, &fresh, management),
         (true, false) => Err(refused(
@@ -232,11 +238,11 @@ pub(super) fn open_file(
     }
 }
 
-fn opened(path: &Path, file: File, state: State) -> Result<Opened, Problems> {
+fn opened(path: &Path, file: File, state: SavedState) -> Result<OpenedStore, Problems> {
     let store = file
         .try_clone()
         .map_err(|error| cannot(path, "opened twice", &error))?;
-    Ok(Opened {
+    Ok(OpenedStore {
         store: Store::File(FileStore::new(store, 0, state.bytes)),
         file: Some(file),
         state,
@@ -248,18 +254,18 @@ fn opened(path: &Path, file: File, state: State) -> Result<Opened, Problems> {
 fn open_existing(
     path: &Path,
     beside: &Path,
-    fresh: &State,
+    fresh: &SavedState,
     management: &Management,
-) -> Result<Opened, Problems> {
+) -> Result<OpenedStore, Problems> {
     let text = std::fs::read_to_string(beside).map_err(|error| cannot(beside, "read", &error))?;
-    let state = State::parse(&text).map_err(|what| {
+    let state = SavedState::parse(&text).map_err(|what| {
         refused(
             beside,
             what,
             "restore an undamaged copy, or name another --store",
         )
     })?;
-    let of = |state: &State| format!("{} with {} bytes", state.drive, state.bytes);
+    let of = |state: &SavedState| format!("{} with {} bytes", state.drive, state.bytes);
     if state.drive != fresh.drive || state.bytes != fresh.bytes {
         return Err(refused(
             path,

@@ -16,21 +16,21 @@ use model::data::{Unreadable, Unwritable};
 use model::management::{Lifetime, ManagedDrive};
 use model::media::{DriveConfig, Medium, Seeds};
 use model::tier::below::Opening;
-use model::tier::offline::{self, Damage, Images, Recovered, Start};
+use model::tier::offline::{self, Damage, Images, RecoveredTiers, RecoveryInput};
 use model::tier::{Kind, PoolConfig, Target};
 use text::problem::{Place, Problem, Problems};
 
-use super::Served;
-use super::data::Data;
+use super::ServedDevice;
+use super::data::DriveData;
 use super::disk::Disk;
 use super::findings;
 use super::machine::Machine;
 use super::noted::{self, Note};
-use super::opening::{Opened, cannot, in_memory, open_file, refused};
-use super::pooled::{Disks, MemberStore, Pooled};
-use super::room::Room;
+use super::opening::{OpenedStore, cannot, in_memory, open_file, refused};
+use super::pooled::{MemberStore, OfflineStores, ServedPool};
+use super::room::PoolSpace;
 use crate::setup::{Setup, StoreChoice};
-use crate::store::{OWN_FOLDER, PoolState, State, no_room, pool_state_path, state_path};
+use crate::store::{OWN_FOLDER, PoolState, SavedState, no_room, pool_state_path, state_path};
 
 /// Id of a pool in memory.
 const IN_MEMORY: u128 = 1;
@@ -63,7 +63,10 @@ impl Setup {
         (state.bytes <= self.sheet.capacity).then_some(state.bytes)
     }
 
-    pub(super) fn open_pool(self, config: PoolConfig<DriveConfig>) -> Result<Served, Problems> {
+    pub(super) fn open_pool(
+        self,
+        config: PoolConfig<DriveConfig>,
+    ) -> Result<ServedDevice, Problems> {
         if let Some(format) = self.lba_format.filter(|&format| format != 0) {
             let formats = &self.sheet.management.lba_formats;
             return Err(Problems::whole(
@@ -208,7 +211,7 @@ impl Setup {
         config: &PoolConfig<DriveConfig>,
         folder: &Folder,
         made: &mut Vec<PathBuf>,
-    ) -> Result<Vec<Option<Opened>>, Problems> {
+    ) -> Result<Vec<Option<OpenedStore>>, Problems> {
         let sheets = self.sheet.named_members();
         let mut opened = Vec::new();
         let mut problems = Problems::default();
@@ -218,12 +221,12 @@ impl Setup {
             .zip(&sheets)
             .zip(&folder.state.members)
         {
-            let fresh = State {
+            let fresh = SavedState {
                 drive: sheet.id.clone(),
                 serial: serial.clone(),
                 bytes: member.drive.capacity_bytes(),
                 lifetime: Lifetime::of_new(&member.drive),
-                ..State::default()
+                ..SavedState::default()
             };
             let Some(path) = &folder.path else {
                 opened.push(Some(in_memory(fresh)?));
@@ -264,23 +267,23 @@ impl Setup {
         mut self,
         config: PoolConfig<DriveConfig>,
         folder: &Folder,
-        opened: Vec<Option<Opened>>,
-    ) -> Result<Served, Problems> {
+        opened: Vec<Option<OpenedStore>>,
+    ) -> Result<ServedDevice, Problems> {
         let sheets = self.sheet.named_members();
         let (mut disks, mut stores, mut drives) = (Vec::new(), Vec::new(), Vec::new());
         let mut said = self.precondition;
         let rings = config.rings();
-        let room = Room::default();
+        let room = PoolSpace::default();
         for (index, ((member, (_, sheet)), one)) in
             config.members.iter().zip(&sheets).zip(opened).enumerate()
         {
             let absent = one.is_none();
             let one = match one {
                 Some(one) => one,
-                None => in_memory(State {
+                None => in_memory(SavedState {
                     drive: sheet.id.clone(),
                     bytes: member.drive.capacity_bytes(),
-                    ..State::default()
+                    ..SavedState::default()
                 })?,
             };
             let mut state = one.state;
@@ -295,7 +298,7 @@ impl Setup {
                 state.lifetime.clone(),
             );
             drives.push(drive.map_err(|why| Problems::whole(&member.name, why.to_string()))?);
-            let mut data = Data::new(one.store, one.file, state.bytes, None);
+            let mut data = DriveData::new(one.store, one.file, state.bytes, None);
             for &(start, end) in &state.unreadable {
                 data.spoil(start, end - start);
             }
@@ -328,9 +331,9 @@ impl Setup {
         });
         let note = Note::new(&config, file, &found);
         let all = (drives, disks, stores);
-        let pool = Pooled::new((config, uuid), (room.clone(), note), all, found);
+        let pool = ServedPool::new((config, uuid), (room.clone(), note), all, found);
         let machine = Machine::Pool(Box::new(pool));
-        let mut served = Served::new(self, machine, folder.state.bytes, serial);
+        let mut served = ServedDevice::new(self, machine, folder.state.bytes, serial);
         served.findings = lines;
         if room.is_full() {
             // Changes by the recovery are in memory only.
@@ -346,8 +349,8 @@ impl Setup {
         folder: &Folder,
         disks: &mut [Disk],
         stores: &[MemberStore],
-        room: &Room,
-    ) -> Result<Recovered, Problems> {
+        room: &PoolSpace,
+    ) -> Result<RecoveredTiers, Problems> {
         let absent: Vec<bool> = stores.iter().map(|it| it.absent).collect();
         let uuid = folder.state.uuid;
         let damaged = |(tier, damage): (String, Damage)| {
@@ -363,7 +366,7 @@ impl Setup {
                 (None, _) => Problems::whole(self.name.clone(), what),
             }
         };
-        let mut images = Disks {
+        let mut images = OfflineStores {
             disks,
             absent: &absent,
         };
@@ -372,7 +375,7 @@ impl Setup {
             true => Vec::new(),
             false => noted::in_sync(config, &folder.state),
         };
-        let start = Start {
+        let start = RecoveryInput {
             pool: uuid,
             mark: RandomState::new().hash_one(uuid) | 1,
             remembered,
@@ -384,7 +387,8 @@ impl Setup {
             offline::format(config, uuid, &mut images).map_err(damaged)?;
         } else {
             // If one tier cannot be recovered, no tier is changed.
-            let trial = offline::open(config, &start, &mut Trial(&mut images)).map_err(damaged)?;
+            let trial =
+                offline::open(config, &start, &mut DryRunStores(&mut images)).map_err(damaged)?;
             if let (false, Some(path)) = (self.accept_loss, &folder.path) {
                 let lost = findings::absent_logs(config, &trial);
                 if !lost.is_empty() {
@@ -431,9 +435,9 @@ fn without_room(origin: String, error: &io::Error) -> Problems {
 
 /// Images for a trial recovery: reads are real, writes are discarded. Whether recovery fails does not depend on the
 /// writes.
-struct Trial<'a, 'b>(&'a mut Disks<'b>);
+struct DryRunStores<'a, 'b>(&'a mut OfflineStores<'b>);
 
-impl Images for Trial<'_, '_> {
+impl Images for DryRunStores<'_, '_> {
     fn present(&self, member: u16) -> bool {
         self.0.present(member)
     }

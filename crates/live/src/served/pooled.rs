@@ -6,10 +6,12 @@
 
 use std::io;
 
-use model::data::{Buffers, Bytes, Contents, Kept, READY, Trouble, Unreadable, Unwritable};
+use model::data::{
+    Buffers, Bytes, Contents, DataBackedDrive, DriveFault, READY, Unreadable, Unwritable,
+};
 use model::management::{Health, Lifetime, ManagedDrive, Refusal};
 use model::media::DriveConfig;
-use model::tier::offline::{self, Images, Recovered, Start};
+use model::tier::offline::{self, Images, RecoveredTiers, RecoveryInput};
 use model::tier::{Pool, PoolConfig};
 use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
 
@@ -17,16 +19,16 @@ use super::disk::Disk;
 use super::findings;
 use super::noted::Note;
 use super::resync::Resync;
-use super::room::{MOST, Room};
+use super::room::{MOST, PoolSpace};
 use crate::clock::Wall;
-use crate::store::{State, save};
+use crate::store::{SavedState, save};
 
 /// Maximum number of a member's acknowledged writes in the cache before its drive is queried which of them are on the
 /// medium.
 const CROWD: usize = 2048;
 
 /// A member of the pool.
-pub(super) type Member = Kept<ManagedDrive, Disk>;
+pub(super) type Member = DataBackedDrive<ManagedDrive, Disk>;
 
 /// State of a member besides that of its drive.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ pub(super) struct MemberStore {
     /// Name of the member in the pool.
     pub(super) name: String,
     /// State as it was read; changes are filled in when it is saved.
-    pub(super) state: State,
+    pub(super) state: SavedState,
     /// File in which it is saved, if any.
     pub(super) file: Option<std::path::PathBuf>,
     /// Whether the member is missing.
@@ -43,7 +45,7 @@ pub(super) struct MemberStore {
 
 /// A pool whose members store the data.
 #[derive(Debug)]
-pub(super) struct Pooled {
+pub(super) struct ServedPool {
     config: PoolConfig<DriveConfig>,
     uuid: u128,
     pool: Pool<Member, Bytes>,
@@ -58,18 +60,18 @@ pub(super) struct Pooled {
     current: Option<(u64, u32, Payload)>,
     commands: [u64; 2],
     failure: Option<String>,
-    room: Room,
+    room: PoolSpace,
     resync: Resync,
     note: Note,
 }
 
 /// The stores of a pool that is not running.
-pub(super) struct Disks<'a> {
+pub(super) struct OfflineStores<'a> {
     pub(super) disks: &'a mut [Disk],
     pub(super) absent: &'a [bool],
 }
 
-impl Images for Disks<'_> {
+impl Images for OfflineStores<'_> {
     fn present(&self, member: u16) -> bool {
         !self.absent[usize::from(member)]
     }
@@ -85,9 +87,9 @@ impl Images for Disks<'_> {
 }
 
 /// The stores of a pool that has just lost power: failed members are missing.
-struct Stopped<'a>(&'a mut Pool<Member, Bytes>);
+struct PowerCutStores<'a>(&'a mut Pool<Member, Bytes>);
 
-impl Images for Stopped<'_> {
+impl Images for PowerCutStores<'_> {
     fn present(&self, member: u16) -> bool {
         !self.0.members()[usize::from(member)].is_dead()
     }
@@ -104,14 +106,14 @@ impl Images for Stopped<'_> {
     }
 }
 
-impl Pooled {
+impl ServedPool {
     /// Returns a pool of these drives and stores, with the recovered tiers.
     pub(super) fn new(
         (config, uuid): (PoolConfig<DriveConfig>, u128),
-        (room, note): (Room, Note),
+        (room, note): (PoolSpace, Note),
         (drives, disks, stores): (Vec<ManagedDrive>, Vec<Disk>, Vec<MemberStore>),
-        tiers: Recovered,
-    ) -> Pooled {
+        tiers: RecoveredTiers,
+    ) -> ServedPool {
         use model::media::Medium;
         let bytes = Bytes::default();
         let volatile = config
@@ -120,17 +122,19 @@ impl Pooled {
             .map(|it| it.drive.volatile_write_cache());
         let members = drives.into_iter().zip(disks).zip(volatile);
         let mut members: Vec<Member> = members
-            .map(|((drive, disk), volatile)| Kept::new(drive, disk, bytes.clone(), volatile))
+            .map(|((drive, disk), volatile)| {
+                DataBackedDrive::new(drive, disk, bytes.clone(), volatile)
+            })
             .collect();
         for (member, store) in members.iter_mut().zip(&stores) {
             if store.absent {
-                member.befall(Time::ZERO, Trouble::Dies);
+                member.befall(Time::ZERO, DriveFault::Dies);
             }
         }
         let tiers = tiers.tiers(&config);
         let pool = Pool::resume(&config, members, tiers, bytes.clone());
-        let resync = Resync::of(pool.tiers());
-        Pooled {
+        let resync = Resync::from_tiers(pool.tiers());
+        ServedPool {
             flushes: config.needs_flushes(),
             crowds: vec![CROWD; stores.len()],
             config,
@@ -212,13 +216,13 @@ impl Pooled {
         }
         let payload = self.bytes.take(bytes);
         if op == Op::Write && !self.bytes.with_mut(payload, bytes, fill) {
-            self.bytes.give_back(payload);
+            self.bytes.release(payload);
             return None;
         }
         Some(payload)
     }
 
-    /// Makes the data of this range available to reads and writes until [`Pooled::take_back`].
+    /// Makes the data of this range available to reads and writes until [`ServedPool::take_back`].
     #[inline]
     pub(super) fn hand_over(&mut self, offset: u64, bytes: u32, payload: Payload) {
         self.current = Some((offset, bytes, payload));
@@ -228,7 +232,7 @@ impl Pooled {
     #[inline]
     pub(super) fn take_back(&mut self, payload: Payload) {
         self.current = None;
-        self.bytes.give_back(payload);
+        self.bytes.release(payload);
     }
 
     /// Returns the part of the current reply's data that corresponds to a range.
@@ -292,7 +296,7 @@ impl Pooled {
         }
         if let Some(index) = self.returning.iter().position(|(at, _)| *at == now) {
             let (_, member) = self.returning.swap_remove(index);
-            self.pool.befall(now, member, Trouble::Returns);
+            self.pool.befall(now, member, DriveFault::Returns);
         }
     }
 
@@ -348,12 +352,12 @@ impl Pooled {
         &mut self,
         now: Time,
         member: u16,
-        trouble: Trouble,
+        trouble: DriveFault,
     ) -> Result<(), String> {
         self.could_befall(member, trouble)?;
         self.returning.retain(|(_, one)| *one != member);
         self.pool.befall(now, member, trouble);
-        if trouble == Trouble::LosesPower {
+        if trouble == DriveFault::LosesPower {
             self.returning.push((now + READY, member));
         }
         Ok(())
@@ -363,10 +367,10 @@ impl Pooled {
     ///
     /// # Errors
     /// The reason why that is impossible.
-    pub(super) fn could_befall(&self, member: u16, trouble: Trouble) -> Result<(), String> {
+    pub(super) fn could_befall(&self, member: u16, trouble: DriveFault) -> Result<(), String> {
         let store = &self.stores[usize::from(member)];
         match (trouble, store.absent) {
-            (Trouble::Returns, true) => Err(format!(
+            (DriveFault::Returns, true) => Err(format!(
                 "the store of {} was missing at the start",
                 store.name
             )),
@@ -382,9 +386,9 @@ impl Pooled {
         // Members that were without power are back with the others.
         for (_, member) in std::mem::take(&mut self.returning) {
             back = back.max(now + READY);
-            self.pool.befall(back, member, Trouble::Returns);
+            self.pool.befall(back, member, DriveFault::Returns);
         }
-        let start = Start {
+        let start = RecoveryInput {
             pool: self.uuid,
             mark: 0,
             remembered: None,
@@ -392,10 +396,10 @@ impl Pooled {
             bytes: None,
             accept_loss: false,
         };
-        let lines = match offline::open(&self.config, &start, &mut Stopped(&mut self.pool)) {
+        let lines = match offline::open(&self.config, &start, &mut PowerCutStores(&mut self.pool)) {
             Ok(recovered) => {
                 let lines = findings::lines(&self.config, &recovered);
-                let dead = self.pool.members().iter().map(Kept::is_dead);
+                let dead = self.pool.members().iter().map(DataBackedDrive::is_dead);
                 for (store, dead) in self.stores.iter_mut().zip(dead) {
                     if !dead {
                         store.state.opening = recovered.opening.map(|it| it.number);
@@ -418,7 +422,8 @@ impl Pooled {
 
     /// Returns a line on the progress of mirror members that are being resynced.
     pub(super) fn progress(&mut self, now: Wall) -> Option<String> {
-        self.resync.tell(now, &self.config, self.pool.tiers())
+        self.resync
+            .next_message(now, &self.config, self.pool.tiers())
     }
 
     /// Checks whether the pool is unusable.
@@ -491,10 +496,10 @@ impl Pooled {
             all.media_errors += one.media_errors;
             all.error_log_entries += one.error_log_entries;
         }
-        worst.warning.reliability |= self.pool.members().iter().any(Kept::is_dead);
+        worst.warning.reliability |= self.pool.members().iter().any(DataBackedDrive::is_dead);
         let life = &mut worst.lifetime;
         [life.host_read_commands, life.host_write_commands] = self.commands;
-        (life.host_bytes_read, life.host_bytes_written) = self.pool.asked();
+        (life.host_bytes_read, life.host_bytes_written) = self.pool.client_bytes();
         worst
     }
 
@@ -507,7 +512,7 @@ impl Pooled {
             let Some(file) = &store.file else {
                 continue;
             };
-            let state = State {
+            let state = SavedState {
                 clean,
                 lifetime: member.drive().lifetime(now),
                 unreadable: member.contents().unreadable(),

@@ -14,7 +14,7 @@ use crash::{Head, Kind};
 use model::media::DriveConfig;
 use model::{Command, Completion, Op, Time};
 
-use super::{Outcome, Served};
+use super::{Outcome, ServedDevice};
 use crate::setup::StoreChoice;
 use crate::tokens::TokenPipe;
 
@@ -64,7 +64,7 @@ impl Recorder {
     }
 }
 
-impl Served {
+impl ServedDevice {
     /// Starts recording commands and completions of the model; the recording grows without bound.
     pub fn record(&mut self) {
         self.recording = Some(Box::default());

@@ -24,7 +24,7 @@ pub(super) struct Resync {
 impl Resync {
     /// Returns the state for a pool with these tiers at its start: a member may be in sync again before the first
     /// check.
-    pub(super) fn of(tiers: &[AnyTier]) -> Resync {
+    pub(super) fn from_tiers(tiers: &[AnyTier]) -> Resync {
         let mut resync = Resync::default();
         for (tier, it) in (0..).zip(tiers) {
             if let AnyTier::Mirror(mirror) = it {
@@ -36,7 +36,7 @@ impl Resync {
     }
 
     /// Returns a message at `now`: a member is in sync again, or the progress of the resync.
-    pub(super) fn tell(
+    pub(super) fn next_message(
         &mut self,
         now: Wall,
         config: &PoolConfig<DriveConfig>,

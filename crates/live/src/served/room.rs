@@ -19,10 +19,10 @@ pub(super) const MOST: u64 = 256 << 20;
 
 /// State that all stores of a pool share: whether they can grow.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Room(Rc<RefCell<State>>);
+pub(super) struct PoolSpace(Rc<RefCell<SpaceState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct SpaceState {
     /// The host's error, while there is no space.
     lacks: Option<(ErrorKind, String)>,
     /// Whether nothing may be written any more, even with space.
@@ -35,7 +35,7 @@ struct State {
     bytes: u64,
 }
 
-impl Room {
+impl PoolSpace {
     /// Checks whether stores must not be changed.
     #[inline]
     pub(super) fn is_full(&self) -> bool {

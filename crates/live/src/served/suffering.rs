@@ -3,19 +3,19 @@
 //! For a single drive, faults affect its data and its replies. In a pool, each member has its own faults, and the
 //! tiers detect them.
 
-use model::data::{Rule, Trouble};
+use model::data::{DriveFault, Rule};
 use model::{Device, Gauge, Span, Time};
 
-use super::Served;
+use super::ServedDevice;
 use super::machine::Machine;
-use super::pooled::Pooled;
+use super::pooled::ServedPool;
 use workload::faults::Fault;
 
 /// Message for a fault of a member that is requested for a whole drive.
 const OF_A_MEMBER: &str =
     "this fault applies only to a member of a pool that stores its data by member";
 
-impl Served {
+impl ServedDevice {
     /// Injects a fault into the whole drive or pool, except for faults of connections.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ impl Served {
         self.suffer_at(now, fault)
     }
 
-    /// Injects a fault as [`Served::suffer`] does, at the time of the last event.
+    /// Injects a fault as [`ServedDevice::suffer`] does, at the time of the last event.
     pub(super) fn suffer_at(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
         self.could_suffer(fault)?;
         match fault {
@@ -126,7 +126,7 @@ impl Served {
         now: Time,
         member: u16,
         fault: &Fault,
-    ) -> Result<(&mut Pooled, OfMember), String> {
+    ) -> Result<(&mut ServedPool, MemberFault), String> {
         let Machine::Pool(pool) = &mut self.machine else {
             return Err(format!(
                 "{OF_A_MEMBER}, and {} is not such a pool",
@@ -140,47 +140,47 @@ impl Served {
             Ok::<_, String>((at, blocks.saturating_mul(block).min(bytes - at)))
         };
         let trouble = match *fault {
-            Fault::Dies => Trouble::Dies,
-            Fault::Returns => Trouble::Returns,
-            Fault::Lies => Trouble::Lies,
-            Fault::FailsWrite => Trouble::FailsWrite,
-            Fault::LosesWrite => Trouble::LosesWrite,
-            Fault::PowerCut => Trouble::LosesPower,
-            Fault::Misdirects { blocks } => Trouble::Misdirects {
+            Fault::Dies => DriveFault::Dies,
+            Fault::Returns => DriveFault::Returns,
+            Fault::Lies => DriveFault::Lies,
+            Fault::FailsWrite => DriveFault::FailsWrite,
+            Fault::LosesWrite => DriveFault::LosesWrite,
+            Fault::PowerCut => DriveFault::LosesPower,
+            Fault::Misdirects { blocks } => DriveFault::Misdirects {
                 by: range(blocks, 0)?.0,
             },
-            Fault::Rots { lba } => Trouble::Rots {
+            Fault::Rots { lba } => DriveFault::Rots {
                 at: range(lba, 1)?.0,
             },
             Fault::MediumError { lba, blocks } => {
                 let (at, bytes) = range(lba, blocks)?;
-                Trouble::Unreadable { at, bytes }
+                DriveFault::Unreadable { at, bytes }
             }
-            Fault::Slow { by, lasting } => Trouble::Slows {
+            Fault::Slow { by, lasting } => DriveFault::Slows {
                 by,
                 until: until(now, lasting),
             },
             Fault::Heal { lba, blocks } => {
                 let (at, bytes) = range(lba, blocks)?;
-                return Ok((pool, OfMember::Heals { at, bytes }));
+                return Ok((pool, MemberFault::Heals { at, bytes }));
             }
-            Fault::Wear(percent) => return Ok((pool, OfMember::Wears(percent))),
+            Fault::Wear(percent) => return Ok((pool, MemberFault::Wears(percent))),
             Fault::Ambient(celsius) => {
                 is_air(celsius)?;
-                return Ok((pool, OfMember::Warms(celsius)));
+                return Ok((pool, MemberFault::Warms(celsius)));
             }
-            Fault::Refresh => return Ok((pool, OfMember::Refreshes)),
+            Fault::Refresh => return Ok((pool, MemberFault::Refreshes)),
             Fault::Rule(rule) => {
                 fault.fits(bytes)?;
-                return Ok((pool, OfMember::HasRule(rule)));
+                return Ok((pool, MemberFault::HasRule(rule)));
             }
-            Fault::Clear => return Ok((pool, OfMember::HasNoRules)),
+            Fault::Clear => return Ok((pool, MemberFault::HasNoRules)),
             Fault::Drop | Fault::Stuck { .. } | Fault::Unstuck => {
                 return Err("a member cannot have it, only the whole".into());
             }
         };
         pool.could_befall(member, trouble)?;
-        Ok((pool, OfMember::Trouble(trouble)))
+        Ok((pool, MemberFault::Trouble(trouble)))
     }
 
     /// Checks whether a member can have this fault, without injecting it.
@@ -191,7 +191,7 @@ impl Served {
         let now = self.now;
         let (pool, what) = self.of_member(now, member, fault)?;
         match what {
-            OfMember::Wears(percent) => pool.with_drive(member, |drive| {
+            MemberFault::Wears(percent) => pool.with_drive(member, |drive| {
                 let before = drive.lifetime(now).percentage_used;
                 let set = drive.set_percentage_used(percent);
                 set.and_then(|()| drive.set_percentage_used(before))
@@ -211,19 +211,19 @@ impl Served {
     }
 
     /// Returns the fault of a member's next write; `None` if this fault does not concern the next write.
-    pub(super) fn next_write(&mut self, member: Option<u16>, fault: &Fault) -> Option<Trouble> {
+    pub(super) fn next_write(&mut self, member: Option<u16>, fault: &Fault) -> Option<DriveFault> {
         let now = self.now;
-        let Ok((_, OfMember::Trouble(trouble))) = self.of_member(now, member?, fault) else {
+        let Ok((_, MemberFault::Trouble(trouble))) = self.of_member(now, member?, fault) else {
             return None;
         };
         matches!(
             trouble,
-            Trouble::FailsWrite | Trouble::LosesWrite | Trouble::Misdirects { .. }
+            DriveFault::FailsWrite | DriveFault::LosesWrite | DriveFault::Misdirects { .. }
         )
         .then_some(trouble)
     }
 
-    /// Injects a fault as [`Served::member_suffers`] does, at the time of the last event.
+    /// Injects a fault as [`ServedDevice::member_suffers`] does, at the time of the last event.
     pub(super) fn member_suffers_at(
         &mut self,
         now: Time,
@@ -233,25 +233,27 @@ impl Served {
         let draws = self.draws();
         let (pool, what) = self.of_member(now, member, fault)?;
         match what {
-            OfMember::Trouble(trouble) => pool.befall(now, member, trouble)?,
-            OfMember::Heals { at, bytes } => pool.with_disk(member, |disk| disk.heal(at, bytes)),
-            OfMember::Wears(percent) => pool
+            MemberFault::Trouble(trouble) => pool.befall(now, member, trouble)?,
+            MemberFault::Heals { at, bytes } => pool.with_disk(member, |disk| disk.heal(at, bytes)),
+            MemberFault::Wears(percent) => pool
                 .with_drive(member, |drive| drive.set_percentage_used(percent))
                 .map_err(|refusal| refusal.to_string())?,
-            OfMember::Warms(celsius) => {
+            MemberFault::Warms(celsius) => {
                 pool.with_drive(member, |drive| drive.set_ambient_celsius(now, celsius));
             }
-            OfMember::Refreshes => pool.with_drive(member, |drive| drive.begin_refresh(now)),
-            OfMember::HasRule(rule) => pool.with_kept(member, |it| it.add_rule(now, rule, draws)),
-            OfMember::HasNoRules => pool.with_kept(member, |it| it.clear_rules()),
+            MemberFault::Refreshes => pool.with_drive(member, |drive| drive.begin_refresh(now)),
+            MemberFault::HasRule(rule) => {
+                pool.with_kept(member, |it| it.add_rule(now, rule, draws))
+            }
+            MemberFault::HasNoRules => pool.with_kept(member, |it| it.clear_rules()),
         }
         Ok(())
     }
 }
 
 /// A fault as it applies to a member.
-enum OfMember {
-    Trouble(Trouble),
+enum MemberFault {
+    Trouble(DriveFault),
     Heals { at: u64, bytes: u64 },
     Wears(f64),
     Warms(f64),

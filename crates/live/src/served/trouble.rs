@@ -11,14 +11,14 @@ const AGAIN: Span = Span::from_ms(60_000);
 
 /// Problems of one kind.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct RecurringError {
     what: String,
     count: u64,
     told: u64,
     next: Wall,
 }
 
-impl Trouble {
+impl RecurringError {
     /// Records one more occurrence of this error.
     pub(super) fn note(&mut self, error: &Error) {
         self.count += 1;
@@ -26,7 +26,7 @@ impl Trouble {
     }
 
     /// Returns a message that is due at `now`.
-    pub(super) fn tell(&mut self, now: Wall) -> Option<String> {
+    pub(super) fn next_message(&mut self, now: Wall) -> Option<String> {
         if self.count == self.told || now < self.next {
             return None;
         }
@@ -47,13 +47,13 @@ mod tests {
 
     #[test]
     fn trouble_is_told_at_once_and_then_once_a_minute() {
-        let mut trouble = Trouble::default();
+        let mut trouble = RecurringError::default();
         let mut told = Vec::new();
         for second in 0..130 {
             let now = Wall::from_ns(1 + second * 1_000_000_000);
             trouble.note(&Error::from(ErrorKind::StorageFull));
-            told.extend(trouble.tell(now));
-            assert_eq!(trouble.tell(now), None);
+            told.extend(trouble.next_message(now));
+            assert_eq!(trouble.next_message(now), None);
         }
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[2].ends_with("121 times by now"), "{told:?}");

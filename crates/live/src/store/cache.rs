@@ -39,7 +39,7 @@ impl Ranges {
 /// Writes that are not yet in the store.
 #[derive(Debug, Default)]
 pub struct WriteCache {
-    pages: BTreeMap<u64, Page>,
+    pages: BTreeMap<u64, CachedPage>,
     /// Number of writes so far.
     writes: u64,
 }
@@ -49,7 +49,7 @@ pub struct WriteCache {
 pub struct Mark(u64);
 
 #[derive(Debug)]
-struct Page {
+struct CachedPage {
     /// One bit for each sector that is newer than the store.
     newer: u8,
     /// The first write since the whole page was in the store.
@@ -84,7 +84,7 @@ impl WriteCache {
         self.writes += 1;
         let since = Mark(self.writes);
         for (page, start, bytes, at) in pages(offset, data.len() as u64) {
-            let page = self.pages.entry(page).or_insert_with(|| Page {
+            let page = self.pages.entry(page).or_insert_with(|| CachedPage {
                 newer: 0,
                 since,
                 data: Box::new([0; PAGE as usize]),
@@ -151,7 +151,11 @@ impl WriteCache {
         self.bring(store, |number, _| !buffered.meet(number * PAGE, PAGE))
     }
 
-    fn bring(&mut self, store: &mut Store, which: impl Fn(u64, &Page) -> bool) -> io::Result<()> {
+    fn bring(
+        &mut self,
+        store: &mut Store,
+        which: impl Fn(u64, &CachedPage) -> bool,
+    ) -> io::Result<()> {
         let mut result = Ok(());
         self.pages.retain(|&number, page| {
             if result.is_err() || !which(number, page) {
@@ -172,7 +176,7 @@ impl WriteCache {
 }
 
 /// Writes each run of newer sectors.
-fn write_back(page: &Page, at: u64, store: &mut Store) -> io::Result<()> {
+fn write_back(page: &CachedPage, at: u64, store: &mut Store) -> io::Result<()> {
     let sectors = PAGE / SECTOR;
     let mut sector = 0;
     while sector < sectors {

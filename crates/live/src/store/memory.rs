@@ -8,7 +8,7 @@ use std::io;
 
 use model::data::is_zero;
 
-use super::pages::{Page, Pages};
+use super::pages::{PageNumber, Pages};
 use super::{PAGE, pages};
 
 /// Pages of a leaf of the table.
@@ -16,7 +16,7 @@ const LEAF: usize = 1024;
 const LEAF_BYTES: u64 = LEAF as u64 * PAGE;
 
 /// Pages by address.
-type Leaf = Box<[Option<Page>; LEAF]>;
+type Leaf = Box<[Option<PageNumber>; LEAF]>;
 
 /// Data in memory.
 #[derive(Debug)]
@@ -51,13 +51,13 @@ impl MemoryStore {
 
     /// Returns the memory of the page with this number, if it has any.
     #[inline]
-    fn find(&self, page: u64) -> Option<Page> {
+    fn find(&self, page: u64) -> Option<PageNumber> {
         let (leaf, index) = self.leaf(page)?;
         self.leaves[leaf][index]
     }
 
     /// Sets the memory of the page with this number.
-    fn put(&mut self, page: u64, place: Page) {
+    fn put(&mut self, page: u64, place: PageNumber) {
         let (leaf, index) = self.leaf(page).unwrap_or_else(|| {
             self.leaves.push(Box::new([None; LEAF]));
             self.table[(page / LEAF as u64) as usize] = self.leaves.len() as u32;
@@ -72,7 +72,7 @@ impl MemoryStore {
             let into = &mut data[at..at + bytes as usize];
             match self.find(page) {
                 Some(page) => {
-                    into.copy_from_slice(&self.pages.of(page)[start as usize..][..into.len()]);
+                    into.copy_from_slice(&self.pages.content(page)[start as usize..][..into.len()]);
                 }
                 None => into.fill(0),
             }
@@ -125,7 +125,7 @@ impl MemoryStore {
         let entry = &mut self.leaves[leaf][index];
         match *entry {
             Some(place) if bytes == PAGE => {
-                self.pages.give_back(place);
+                self.pages.release(place);
                 *entry = None;
             }
             Some(place) => self.pages.of_mut(place)[start as usize..][..bytes as usize].fill(0),

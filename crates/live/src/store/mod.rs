@@ -16,7 +16,7 @@ pub use cache::{Mark, Ranges, WriteCache};
 pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use pool::{PoolState, pool_state_path};
-pub use state::{Share, State, save, state_path};
+pub use state::{SavedState, Share, save, state_path};
 
 /// Permissions of the files of a store, and of a pool's folder: for the owner only, whatever the umask is.
 pub(crate) const OWN_FILE: u32 = 0o600;

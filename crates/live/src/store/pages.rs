@@ -29,7 +29,7 @@ const SPARE: usize = 32;
 
 /// Number of a page, starting with 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Page(NonZeroU32);
+pub(super) struct PageNumber(NonZeroU32);
 
 /// All pages, and the free ones.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub(super) struct Pages {
     blocks: Vec<MmapMut>,
     /// Blocks whose pages the kernel provides at first use.
     spare: Vec<MmapMut>,
-    free: Vec<Page>,
+    free: Vec<PageNumber>,
     /// Number of pages that were ever used, which are the first ones.
     touched: u32,
     ahead: Option<Receiver<MmapMut>>,
@@ -49,7 +49,7 @@ impl Pages {
     /// # Errors
     /// No memory is left, or 16 TiB are in use.
     #[inline]
-    pub(super) fn take_zeroed(&mut self) -> io::Result<Page> {
+    pub(super) fn take_zeroed(&mut self) -> io::Result<PageNumber> {
         match self.free.pop() {
             Some(page) => {
                 self.of_mut(page).fill(0);
@@ -64,26 +64,26 @@ impl Pages {
     /// # Errors
     /// As [`Pages::take_zeroed`].
     #[inline]
-    pub(super) fn take(&mut self) -> io::Result<Page> {
+    pub(super) fn take(&mut self) -> io::Result<PageNumber> {
         self.free.pop().map_or_else(|| self.fresh(), Ok)
     }
 
     /// Releases a page.
     #[inline]
-    pub(super) fn give_back(&mut self, page: Page) {
+    pub(super) fn release(&mut self, page: PageNumber) {
         self.free.push(page);
     }
 
     /// Returns the content of a page.
     #[inline]
-    pub(super) fn of(&self, page: Page) -> &[u8] {
+    pub(super) fn content(&self, page: PageNumber) -> &[u8] {
         let (block, at) = place(page);
         &self.blocks[block][at..at + PAGE as usize]
     }
 
     /// Returns the content of a page, for changes.
     #[inline]
-    pub(super) fn of_mut(&mut self, page: Page) -> &mut [u8] {
+    pub(super) fn of_mut(&mut self, page: PageNumber) -> &mut [u8] {
         let (block, at) = place(page);
         &mut self.blocks[block][at..at + PAGE as usize]
     }
@@ -95,9 +95,9 @@ impl Pages {
     }
 
     /// Returns the next page that was never used.
-    fn fresh(&mut self) -> io::Result<Page> {
+    fn fresh(&mut self) -> io::Result<PageNumber> {
         let number = NonZeroU32::MIN.checked_add(self.touched);
-        let page = Page(number.ok_or(io::ErrorKind::OutOfMemory)?);
+        let page = PageNumber(number.ok_or(io::ErrorKind::OutOfMemory)?);
         if place(page).0 == self.blocks.len() {
             let block = match self.ahead.as_ref().map(Receiver::try_recv) {
                 Some(Ok(ready)) => ready,
@@ -128,7 +128,7 @@ impl Pages {
 
 /// Returns the block of a page, and the offset in it.
 #[inline]
-fn place(page: Page) -> (usize, usize) {
+fn place(page: PageNumber) -> (usize, usize) {
     let number = page.0.get() - 1;
     let (block, index) = (number / PAGES, number % PAGES);
     (block as usize, index as usize * PAGE as usize)

@@ -22,7 +22,7 @@ const HEAD_1: &str = "drivelab-store 1";
 
 /// Saved state of a drive.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct State {
+pub struct SavedState {
     /// Catalogue name of the drive.
     pub drive: String,
     /// Serial number of the drive.
@@ -74,7 +74,7 @@ const FTL: [(Precondition, &str); 3] = [
     (Precondition::Steady, "steady"),
 ];
 
-impl State {
+impl SavedState {
     /// Returns the text of the file.
     pub fn emit(&self) -> String {
         let life = &self.lifetime;
@@ -132,7 +132,7 @@ impl State {
     ///
     /// # Errors
     /// The problem, as a message for the user.
-    pub fn parse(text: &str) -> Result<State, String> {
+    pub fn parse(text: &str) -> Result<SavedState, String> {
         let head = text.lines().next().unwrap_or_default();
         let lines = match head {
             HEAD_1 => LINES - LINES_OF_FTL,
@@ -150,7 +150,7 @@ impl State {
         if text[tail..] != format!("crc32c {sum:08x}\n") {
             return Err(String::from("it is damaged: its checksum is wrong"));
         }
-        let mut state = State::default();
+        let mut state = SavedState::default();
         let mut seen: Vec<&str> = Vec::with_capacity(lines);
         // Not `lines`, which treats `\r\n` as `\n`: the text read would differ from the text written.
         for line in text[..tail].split_terminator('\n').skip(1) {
@@ -292,7 +292,7 @@ pub fn state_path(data: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Errors of the file system; the old file is then kept.
-pub fn save(path: &Path, state: &State) -> io::Result<()> {
+pub fn save(path: &Path, state: &SavedState) -> io::Result<()> {
     replace(path, &state.emit())
 }
 
@@ -324,8 +324,8 @@ mod tests {
 
     use super::*;
 
-    fn state() -> State {
-        State {
+    fn state() -> SavedState {
+        SavedState {
             drive: "p4800x-375".into(),
             serial: "DL0001".into(),
             bytes: 8 << 30,
@@ -335,20 +335,20 @@ mod tests {
                 ..Lifetime::default()
             },
             unreadable: vec![(4096, 8192)],
-            ..State::default()
+            ..SavedState::default()
         }
     }
 
     #[test]
     fn what_is_saved_is_read_again() {
-        assert_eq!(State::parse(&state().emit()), Ok(state()));
+        assert_eq!(SavedState::parse(&state().emit()), Ok(state()));
     }
 
     #[test]
     fn namespaces_are_remembered_and_stay_within_the_drive() {
         let mut divided = state();
         divided.shares = Some(Vec::new());
-        assert_eq!(State::parse(&divided.emit()), Ok(divided.clone()));
+        assert_eq!(SavedState::parse(&divided.emit()), Ok(divided.clone()));
         let share = Share {
             nsid: 3,
             first: 4096,
@@ -357,7 +357,7 @@ mod tests {
             attached: true,
         };
         divided.shares = Some(vec![share]);
-        assert_eq!(State::parse(&divided.emit()), Ok(divided.clone()));
+        assert_eq!(SavedState::parse(&divided.emit()), Ok(divided.clone()));
         for wrong in [
             Share {
                 first: 512,
@@ -370,7 +370,7 @@ mod tests {
             Share { bytes: 0, ..share },
         ] {
             divided.shares = Some(vec![wrong]);
-            let why = State::parse(&divided.emit()).unwrap_err();
+            let why = SavedState::parse(&divided.emit()).unwrap_err();
             assert!(why.contains("not within the drive"), "{why}");
         }
     }
@@ -378,8 +378,12 @@ mod tests {
     #[test]
     fn other_versions_and_other_files_are_told_apart() {
         let newer = state().emit().replace("store 2", "store 3");
-        assert!(State::parse(&newer).unwrap_err().contains("version"));
-        assert!(State::parse("#!/bin/sh\n").unwrap_err().contains("is not"));
+        assert!(SavedState::parse(&newer).unwrap_err().contains("version"));
+        assert!(
+            SavedState::parse("#!/bin/sh\n")
+                .unwrap_err()
+                .contains("is not")
+        );
     }
 
     #[test]
@@ -392,11 +396,11 @@ mod tests {
         let text: String = without.collect();
         let sum = crc32c::crc32c(text.as_bytes());
         let old = format!("{text}crc32c {sum:08x}\n");
-        assert_eq!(State::parse(&old), Ok(state()));
+        assert_eq!(SavedState::parse(&old), Ok(state()));
         // It cannot contain figures that this version did not have.
         let sum = crc32c::crc32c(text.replace("store 1", "store 2").as_bytes());
         let short = text.replace("store 1", "store 2") + &format!("crc32c {sum:08x}\n");
-        assert!(State::parse(&short).unwrap_err().contains("20 lines"));
+        assert!(SavedState::parse(&short).unwrap_err().contains("20 lines"));
     }
 
     fn signed(text: &str) -> String {
@@ -407,7 +411,7 @@ mod tests {
     fn what_no_server_writes_is_refused() {
         let good = state().emit();
         let (good, _) = good.split_at(good.rfind("crc32c ").unwrap());
-        assert!(State::parse(&signed(good)).is_ok());
+        assert!(SavedState::parse(&signed(good)).is_ok());
         for (old, new, told) in [
             ("DL0001\n", "DL0001\r\n", r"serial DL0001\r"),
             ("DL0001\n", "DL0001\r\r\n", r"serial DL0001\r\r"),
@@ -415,7 +419,7 @@ mod tests {
             ("104.25", "NaN", "percentage_used"),
             ("104.25", "-inf", "percentage_used"),
         ] {
-            let why = State::parse(&signed(&good.replacen(old, new, 1))).unwrap_err();
+            let why = SavedState::parse(&signed(&good.replacen(old, new, 1))).unwrap_err();
             assert!(why.contains(told), "{new:?}: {why}");
         }
     }
@@ -443,7 +447,7 @@ mod tests {
             prop_assume!(bytes[at] != to);
             bytes[at] = to;
             let text = String::from_utf8(bytes).expect("ASCII");
-            prop_assert!(State::parse(&text).is_err());
+            prop_assert!(SavedState::parse(&text).is_err());
         }
     }
 }

@@ -4,8 +4,8 @@ use model::Op;
 use virtio_bindings::{virtio_blk as blk, virtio_config, virtio_ring};
 use vm_memory::GuestMemoryMmap;
 
-use super::chain::{Broken, Chain};
-use crate::served::Served;
+use super::chain::{RingViolation, Chain};
+use crate::served::ServedDevice;
 
 /// Maximum number of rings; each is a submission queue of the drive.
 pub(super) const RINGS: u16 = 16;
@@ -46,7 +46,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn new(served: &Served) -> Shape {
+    pub(super) fn new(served: &ServedDevice) -> Shape {
         let mut id = [0; ID];
         for (to, from) in id.iter_mut().zip(served.serial().bytes()) {
             *to = from;
@@ -132,7 +132,7 @@ pub(super) struct Piece {
 
 /// A parsed request, with its result if the drive is not needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Asked {
+pub(super) enum ParsedRequest {
     /// A read, write or flush.
     One(Piece),
     /// This number of discards or write-zeroes; [`range`] returns each.
@@ -157,31 +157,31 @@ pub(super) fn parse(
     memory: &GuestMemoryMmap,
     chain: &Chain,
     shape: &Shape,
-) -> Result<Asked, Broken> {
+) -> Result<ParsedRequest, RingViolation> {
     let mut header = [0; HEADER as usize];
     if chain.readable.bytes() < HEADER || chain.writable.bytes() < 1 {
-        return Err(Broken("a request without header or status"));
+        return Err(RingViolation("a request without header or status"));
     }
     chain.readable.read(memory, 0, &mut header)?;
     let [a, b, c, d, _, _, _, _, sector @ ..] = header;
     let offset = u64::from_le_bytes(sector).checked_mul(512);
     let out = chain.readable.bytes() - HEADER;
     let data = |op, bytes: u64| match (offset, u32::try_from(bytes)) {
-        (Some(offset), Ok(size)) if size % 512 == 0 && bytes <= LARGEST => Asked::One(Piece {
+        (Some(offset), Ok(size)) if size % 512 == 0 && bytes <= LARGEST => ParsedRequest::One(Piece {
             op,
             offset,
             bytes: size,
         }),
-        _ => Asked::Ended(End::Failed),
+        _ => ParsedRequest::Ended(End::Failed),
     };
     let ranges = |op| match u32::try_from(out / RANGE) {
-        Ok(count @ 1..=RANGES) if out % RANGE == 0 => Asked::Ranges(op, count),
-        _ => Asked::Ended(End::Failed),
+        Ok(count @ 1..=RANGES) if out % RANGE == 0 => ParsedRequest::Ranges(op, count),
+        _ => ParsedRequest::Ended(End::Failed),
     };
     Ok(match u32::from_le_bytes([a, b, c, d]) {
         blk::VIRTIO_BLK_T_IN => data(Op::Read, data_in(chain)),
         blk::VIRTIO_BLK_T_OUT => data(Op::Write, out),
-        blk::VIRTIO_BLK_T_FLUSH => Asked::One(Piece {
+        blk::VIRTIO_BLK_T_FLUSH => ParsedRequest::One(Piece {
             op: Op::Flush,
             offset: 0,
             bytes: 0,
@@ -191,9 +191,9 @@ pub(super) fn parse(
         blk::VIRTIO_BLK_T_GET_ID => {
             let length = data_in(chain).min(ID as u64) as usize;
             chain.writable.write(memory, 0, &shape.id[..length])?;
-            Asked::Ended(End::Ok)
+            ParsedRequest::Ended(End::Ok)
         }
-        _ => Asked::Ended(End::Unsupported),
+        _ => ParsedRequest::Ended(End::Unsupported),
     })
 }
 

@@ -13,9 +13,9 @@ const DESCRIPTOR: u64 = 16;
 
 /// A violation of the ring's rules by the guest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Broken(pub(super) &'static str);
+pub(super) struct RingViolation(pub(super) &'static str);
 
-impl fmt::Display for Broken {
+impl fmt::Display for RingViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
@@ -50,7 +50,7 @@ impl Segments {
         memory: &GuestMemoryMmap,
         skip: u64,
         data: &mut [u8],
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RingViolation> {
         let mut done = 0;
         self.each(skip, data.len(), |at, bytes| {
             let part = &mut data[done..done + bytes];
@@ -65,7 +65,7 @@ impl Segments {
         memory: &GuestMemoryMmap,
         skip: u64,
         data: &[u8],
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RingViolation> {
         let mut done = 0;
         self.each(skip, data.len(), |at, bytes| {
             let part = &data[done..done + bytes];
@@ -79,7 +79,7 @@ impl Segments {
         mut skip: u64,
         mut left: usize,
         mut does: impl FnMut(GuestAddress, usize) -> bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RingViolation> {
         for &(at, bytes) in &self.list {
             if left == 0 {
                 break;
@@ -90,15 +90,15 @@ impl Segments {
                 continue;
             }
             let part = left.min((bytes - skip) as usize);
-            let at = at.checked_add(skip).ok_or(Broken("an address overflows"))?;
+            let at = at.checked_add(skip).ok_or(RingViolation("an address overflows"))?;
             if !does(at, part) {
-                return Err(Broken("a buffer is not in the shared memory"));
+                return Err(RingViolation("a buffer is not in the shared memory"));
             }
             skip = 0;
             left -= part;
         }
         if left > 0 {
-            return Err(Broken("a buffer is too short"));
+            return Err(RingViolation("a buffer is too short"));
         }
         Ok(())
     }
@@ -119,24 +119,24 @@ impl Chain {
         mut table: GuestAddress,
         mut size: u16,
         head: u16,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RingViolation> {
         self.readable.clear();
         self.writable.clear();
         let (mut next, mut is_indirect) = (head, false);
         let mut left = size;
         loop {
             if next >= size || left == 0 {
-                return Err(Broken("a chain leaves its table or does not end"));
+                return Err(RingViolation("a chain leaves its table or does not end"));
             }
             let descriptor: Descriptor = table
                 .checked_add(u64::from(next) * DESCRIPTOR)
                 .and_then(|at| memory.read_obj(at).ok())
-                .ok_or(Broken("a descriptor is not in the shared memory"))?;
+                .ok_or(RingViolation("a descriptor is not in the shared memory"))?;
             if descriptor.refers_to_indirect_table() {
                 let bytes = u64::from(descriptor.len());
                 let entries = u16::try_from(bytes / DESCRIPTOR).unwrap_or(0);
                 if is_indirect || descriptor.has_next() || bytes % DESCRIPTOR != 0 || entries == 0 {
-                    return Err(Broken("an invalid indirect descriptor table"));
+                    return Err(RingViolation("an invalid indirect descriptor table"));
                 }
                 (table, size, left) = (descriptor.addr(), entries, entries);
                 (next, is_indirect) = (0, true);
@@ -145,7 +145,7 @@ impl Chain {
             if descriptor.is_write_only() {
                 self.writable.push(descriptor.addr(), descriptor.len());
             } else if self.writable.bytes > 0 {
-                return Err(Broken("a readable buffer after a writable one"));
+                return Err(RingViolation("a readable buffer after a writable one"));
             } else {
                 self.readable.push(descriptor.addr(), descriptor.len());
             }

@@ -16,8 +16,8 @@ use virtio_queue::QueueT;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap};
 
 use super::blk::{RING_SIZE, RINGS, Shape};
-use super::chain::Broken;
-use super::guard::Guard;
+use super::chain::RingViolation;
+use super::guard::MappingGuard;
 use super::inflight::InFlight;
 use super::ring::Ring;
 
@@ -33,7 +33,7 @@ struct Mapping {
 pub(super) struct Device {
     shape: Shape,
     /// Guards of all shared memory; they must be dropped before the memory.
-    guards: Vec<Guard>,
+    guards: Vec<MappingGuard>,
     pub(super) memory: GuestMemoryMmap,
     mappings: Vec<Mapping>,
     pub(super) features: u64,
@@ -76,10 +76,10 @@ impl Device {
     ///
     /// # Errors
     /// A file has been truncated.
-    pub(super) fn check(&self) -> std::result::Result<(), Broken> {
+    pub(super) fn check(&self) -> std::result::Result<(), RingViolation> {
         let in_flight = self.in_flight.as_ref().is_some_and(InFlight::is_lost);
-        if in_flight || self.guards.iter().any(Guard::is_lost) {
-            return Err(Broken("shared memory was cut short"));
+        if in_flight || self.guards.iter().any(MappingGuard::is_lost) {
+            return Err(RingViolation("shared memory was cut short"));
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Device {
         self.mappings.clear();
         for (region, file) in regions.iter().zip(files) {
             let memory = region.mmap_region(file).map_err(io::Error::other)?;
-            guards.push(Guard::new(memory.as_ptr(), memory.size())?);
+            guards.push(MappingGuard::new(memory.as_ptr(), memory.size())?);
             let at = GuestAddress(region.guest_phys_addr);
             let overflows = || io::Error::other("the memory ends beyond the address space");
             mapped.push(GuestRegionMmap::new(memory, at).ok_or_else(overflows)?);
@@ -146,7 +146,7 @@ fn failed(error: io::Error) -> Error {
     Error::ReqHandlerError(error)
 }
 
-fn broken(broken: Broken) -> Error {
+fn broken(broken: RingViolation) -> Error {
     failed(io::Error::other(broken.0))
 }
 

@@ -23,15 +23,15 @@ use libc::{c_int, c_void, sigaction, siginfo_t};
 const MOST: usize = 4096;
 
 /// Address range of a guarded mapping; free if its end is 0.
-struct Place {
+struct GuardedRange {
     taken: AtomicBool,
     start: AtomicUsize,
     end: AtomicUsize,
     lost: AtomicBool,
 }
 
-static PLACES: [Place; MOST] = [const {
-    Place {
+static PLACES: [GuardedRange; MOST] = [const {
+    GuardedRange {
         taken: AtomicBool::new(false),
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
@@ -44,16 +44,16 @@ static BEFORE: OnceLock<Result<sigaction, i32>> = OnceLock::new();
 
 /// Guards one mapping while it exists; must be dropped before the mapping is released.
 #[derive(Debug)]
-pub(super) struct Guard(usize);
+pub(super) struct MappingGuard(usize);
 
-impl Guard {
+impl MappingGuard {
     /// Guards `bytes` bytes at `start`, which must be a whole mapping.
     ///
     /// # Errors
     /// There are too many guards, or the signal handler cannot be installed.
-    pub(super) fn new(start: *const u8, bytes: usize) -> io::Result<Guard> {
+    pub(super) fn new(start: *const u8, bytes: usize) -> io::Result<MappingGuard> {
         take_signal()?;
-        let free = |place: &Place| {
+        let free = |place: &GuardedRange| {
             let (from, to) = (Ordering::Acquire, Ordering::Relaxed);
             place.taken.compare_exchange(false, true, from, to).is_ok()
         };
@@ -64,7 +64,7 @@ impl Guard {
         place.start.store(start as usize, Ordering::Relaxed);
         let end = (start as usize).saturating_add(bytes);
         place.end.store(end, Ordering::Release);
-        Ok(Guard(index))
+        Ok(MappingGuard(index))
     }
 
     /// Checks whether data read from it may have been zeroes instead of its content.
@@ -73,7 +73,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for MappingGuard {
     fn drop(&mut self) {
         let place = &PLACES[self.0];
         place.end.store(0, Ordering::Release);
@@ -116,7 +116,7 @@ fn replace(address: usize) -> bool {
             continue;
         }
         place.lost.store(true, Ordering::Relaxed);
-        // SAFETY: the range is a mapping that its `Guard` keeps; it is replaced by memory of the same length that can
+        // SAFETY: the range is a mapping that its `MappingGuard` keeps; it is replaced by memory of the same length that can
         // be read and written as before, so every pointer into it stays valid.
         let mapped = unsafe {
             libc::mmap(
@@ -164,8 +164,8 @@ mod tests {
         ftruncate(&file, 1 << 16).expect("memory");
         let place = FileOffset::new(file.try_clone().expect("a descriptor"), 0);
         let memory = MmapRegion::<()>::from_file(place, 1 << 16).expect("memory");
-        let other = Guard::new(std::ptr::dangling(), 1).expect("room");
-        let guard = Guard::new(memory.as_ptr(), 1 << 16).expect("room");
+        let other = MappingGuard::new(std::ptr::dangling(), 1).expect("room");
+        let guard = MappingGuard::new(memory.as_ptr(), 1 << 16).expect("room");
         let slice = memory.as_volatile_slice();
         slice.write_obj(7_u64, 0x8000).expect("in range");
         ftruncate(&file, 0x8000).expect("cut");
@@ -175,7 +175,7 @@ mod tests {
         slice.write_obj(9_u64, 0x8000).expect("in range");
         assert_eq!(slice.read_obj::<u64>(0x8000).expect("in range"), 9);
         drop(guard);
-        let again = Guard::new(memory.as_ptr(), 1 << 16).expect("room");
+        let again = MappingGuard::new(memory.as_ptr(), 1 << 16).expect("room");
         assert!(!again.is_lost());
     }
 
@@ -193,7 +193,7 @@ mod tests {
                     ftruncate(place.file(), 0).expect("cut");
                     together.wait();
                     // If no other test was faster, all of them install the handler now.
-                    let guard = Guard::new(memory.as_ptr(), 4096).expect("room");
+                    let guard = MappingGuard::new(memory.as_ptr(), 4096).expect("room");
                     let read = memory.as_volatile_slice().read_obj::<u64>(0);
                     assert_eq!(read.expect("in range"), 0);
                     assert!(guard.is_lost());

@@ -10,7 +10,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use vm_memory::mmap::MmapRegion;
 use vm_memory::{Bytes, FileOffset, VolatileMemory};
 
-use super::guard::Guard;
+use super::guard::MappingGuard;
 
 /// Bytes before the entries of a ring: features (8 bytes), version, number of entries, last head, used index (2 each).
 const HEADER: usize = 16;
@@ -29,7 +29,7 @@ const AT_USED: usize = 14;
 #[derive(Debug)]
 pub(super) struct InFlight {
     /// Dropped before the memory.
-    guard: Guard,
+    guard: MappingGuard,
     memory: MmapRegion,
     file: File,
     offset: u64,
@@ -57,7 +57,7 @@ impl InFlight {
         let memory = MmapRegion::from_file(place, part(size) * usize::from(rings));
         let memory: MmapRegion = memory.map_err(io::Error::other)?;
         Ok(InFlight {
-            guard: Guard::new(memory.as_ptr(), memory.size())?,
+            guard: MappingGuard::new(memory.as_ptr(), memory.size())?,
             memory,
             file,
             offset,
@@ -128,7 +128,7 @@ impl InFlight {
     }
 
     /// Records that a request has been taken.
-    pub(super) fn taken(&mut self, ring: u16, head: u16) -> io::Result<()> {
+    pub(super) fn mark_in_flight(&mut self, ring: u16, head: u16) -> io::Result<()> {
         let counter = &mut self.counters[usize::from(ring)];
         let value = *counter;
         *counter = counter.wrapping_add(1);
@@ -164,7 +164,7 @@ mod tests {
         let mut first = InFlight::new(2, 8).expect("memory");
         assert_eq!(first.recover(1, 40).expect("in range"), [0; 0]);
         for head in [3, 0, 7] {
-            first.taken(1, head).expect("in range");
+            first.mark_in_flight(1, head).expect("in range");
         }
         first.ending(1, 0).expect("in range");
         first.ended(1, 0, 41).expect("in range");
@@ -178,15 +178,15 @@ mod tests {
     fn one_that_was_told_but_not_noted_is_not_done_again() {
         let mut first = InFlight::new(1, 4).expect("memory");
         first.recover(0, 0).expect("in range");
-        first.taken(0, 2).expect("in range");
-        first.taken(0, 1).expect("in range");
+        first.mark_in_flight(0, 2).expect("in range");
+        first.mark_in_flight(0, 1).expect("in range");
         first.ending(0, 2).expect("in range");
         // Killed here, after the used index had become 1.
         let (file, ..) = first.share().expect("a descriptor");
         let mut second = InFlight::open(file, 0, 1, 4).expect("the same memory");
         assert_eq!(second.recover(0, 1).expect("in range"), [1]);
         // If it was killed before that, both are.
-        first.taken(0, 2).expect("in range");
+        first.mark_in_flight(0, 2).expect("in range");
         first.ending(0, 2).expect("in range");
         let (file, ..) = first.share().expect("a descriptor");
         let mut third = InFlight::open(file, 0, 1, 4).expect("the same memory");

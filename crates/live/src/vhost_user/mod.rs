@@ -35,9 +35,9 @@ use vhost::vhost_user::{BackendReqHandler, Error};
 
 use crate::clock::Wall;
 use crate::port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
-use crate::served::{Outcome, Reply, Request};
-use blk::{Asked, End, Piece, Shape};
-use chain::{Broken, Chain};
+use crate::served::{Outcome, Reply, IoRequest};
+use blk::{ParsedRequest, End, Piece, Shape};
+use chain::{RingViolation, Chain};
 use device::Device;
 
 /// Keys of watched descriptors.
@@ -90,7 +90,7 @@ impl Front for VhostUser {
 
 /// A request that has been taken.
 #[derive(Debug, Default)]
-struct Slot {
+struct VirtioRequest {
     ring: u16,
     head: u16,
     chain: Chain,
@@ -106,9 +106,9 @@ struct Guest {
     messages: BackendReqHandler<Mutex<Device>>,
     /// Shared with `messages`, in the same thread.
     device: Arc<Mutex<Device>>,
-    slots: Slab<Slot>,
+    slots: Slab<VirtioRequest>,
     /// Completed requests, kept to reuse their memory.
-    spare: Vec<Slot>,
+    spare: Vec<VirtioRequest>,
     /// Buffer for data between the guest and the store.
     data: Vec<u8>,
     /// Time since which a message is incomplete.
@@ -117,8 +117,8 @@ struct Guest {
     waits: bool,
 }
 
-impl From<Broken> for Ending {
-    fn from(broken: Broken) -> Ending {
+impl From<RingViolation> for Ending {
+    fn from(broken: RingViolation) -> Ending {
         Ending::broke(broken.0)
     }
 }
@@ -272,14 +272,14 @@ impl Guest {
         slot.chain.walk(&device.memory, table, size, head)?;
         (slot.ring, slot.head, slot.left, slot.end) = (ring.index, head, 0, None);
         if let Some(in_flight) = &mut device.in_flight {
-            let noted = in_flight.taken(ring.index, head);
+            let noted = in_flight.mark_in_flight(ring.index, head);
             noted.map_err(|error| Ending::Failed(error.to_string()))?;
         }
         ring.in_flight += 1;
         let durable = !Shape::flushes(device.features);
-        let mut submit = |slot: &mut Slot, piece: Piece| {
+        let mut submit = |slot: &mut VirtioRequest, piece: Piece| {
             slot.left += 1;
-            let request = Request {
+            let request = IoRequest {
                 tag,
                 op: piece.op,
                 fua: durable && piece.op == Op::Write,
@@ -296,9 +296,9 @@ impl Guest {
         let asked = blk::parse(&device.memory, &slot.chain, device.shape())?;
         device.check()?;
         match asked {
-            Asked::One(piece) => submit(slot, piece),
-            Asked::Ended(end) => slot.end = Some(end),
-            Asked::Ranges(op, ranges) => {
+            ParsedRequest::One(piece) => submit(slot, piece),
+            ParsedRequest::Ended(end) => slot.end = Some(end),
+            ParsedRequest::Ranges(op, ranges) => {
                 for range in 0..ranges {
                     let piece = blk::range(&device.memory, &slot.chain, op, range);
                     device.check()?;

@@ -8,7 +8,7 @@ use virtio_queue::{Queue, QueueOwnedT, QueueT};
 use vm_memory::{GuestAddress, GuestMemoryMmap};
 
 use super::blk::RING_SIZE;
-use super::chain::Broken;
+use super::chain::RingViolation;
 use super::inflight::InFlight;
 
 /// A ring of requests.
@@ -68,23 +68,23 @@ impl Ring {
         &mut self,
         memory: &GuestMemoryMmap,
         in_flight: Option<&mut InFlight>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RingViolation> {
         self.queue.set_ready(true);
         if !self.queue.is_valid(memory) {
             self.queue.set_ready(false);
-            return Err(Broken("the ring is not in the shared memory"));
+            return Err(RingViolation("the ring is not in the shared memory"));
         }
         let used = self.queue.used_idx(memory, Ordering::Acquire);
-        let used = used.map_err(|_| Broken("no used index"))?.0;
+        let used = used.map_err(|_| RingViolation("no used index"))?.0;
         self.queue.set_next_used(used);
         self.again.clear();
         if let Some(in_flight) = in_flight {
             if !in_flight.covers(self.index, self.queue.size()) {
                 self.queue.set_ready(false);
-                return Err(Broken("the ring is larger than the in-flight memory"));
+                return Err(RingViolation("the ring is larger than the in-flight memory"));
             }
             let heads = in_flight.recover(self.index, used);
-            self.again = heads.map_err(|_| Broken("the in-flight memory"))?.into();
+            self.again = heads.map_err(|_| RingViolation("the in-flight memory"))?.into();
             // Everything that was ever made available has either been completed or is in flight.
             let taken = used.wrapping_add(self.again.len() as u16);
             if !self.again.is_empty() {
@@ -102,7 +102,7 @@ impl Ring {
     }
 
     /// Returns the head of the next request.
-    pub(super) fn next(&mut self, memory: &GuestMemoryMmap) -> Result<Option<u16>, Broken> {
+    pub(super) fn next(&mut self, memory: &GuestMemoryMmap) -> Result<Option<u16>, RingViolation> {
         if self.in_flight >= u32::from(self.queue.size()) {
             return Ok(None);
         }
@@ -112,7 +112,7 @@ impl Ring {
         let mut available = self
             .queue
             .iter(memory)
-            .map_err(|_| Broken("the index of available requests makes no sense"))?;
+            .map_err(|_| RingViolation("the index of available requests makes no sense"))?;
         Ok(available.next().map(|chain| chain.head_index()))
     }
 
@@ -122,10 +122,10 @@ impl Ring {
     }
 
     /// Asks the guest to announce the next request. Returns whether the ring already contains a request.
-    pub(super) fn ask(&mut self, memory: &GuestMemoryMmap) -> Result<bool, Broken> {
+    pub(super) fn ask(&mut self, memory: &GuestMemoryMmap) -> Result<bool, RingViolation> {
         self.queue
             .enable_notification(memory)
-            .map_err(|_| Broken("the ring is not in the shared memory"))
+            .map_err(|_| RingViolation("the ring is not in the shared memory"))
     }
 
     /// Reports to the guest that a request has completed, with `bytes` written for it.
@@ -135,14 +135,14 @@ impl Ring {
         in_flight: Option<&InFlight>,
         head: u16,
         bytes: u32,
-    ) -> Result<(), Broken> {
-        let lost = |_| Broken("the in-flight memory");
+    ) -> Result<(), RingViolation> {
+        let lost = |_| RingViolation("the in-flight memory");
         if let Some(in_flight) = in_flight {
             in_flight.ending(self.index, head).map_err(lost)?;
         }
         self.queue
             .add_used(memory, head, bytes)
-            .map_err(|_| Broken("a request that is not in the ring"))?;
+            .map_err(|_| RingViolation("a request that is not in the ring"))?;
         if let Some(in_flight) = in_flight {
             let used = self.queue.next_used();
             in_flight.ended(self.index, head, used).map_err(lost)?;
@@ -153,14 +153,14 @@ impl Ring {
     }
 
     /// Notifies the guest, if something has completed and it requests notifications.
-    pub(super) fn signal(&mut self, memory: &GuestMemoryMmap) -> Result<(), Broken> {
+    pub(super) fn signal(&mut self, memory: &GuestMemoryMmap) -> Result<(), RingViolation> {
         if !std::mem::take(&mut self.signal) {
             return Ok(());
         }
         let wanted = self
             .queue
             .needs_notification(memory)
-            .map_err(|_| Broken("the ring is not in the shared memory"))?;
+            .map_err(|_| RingViolation("the ring is not in the shared memory"))?;
         if wanted && let Some(call) = &self.call {
             // If the counter is full, the notification is already pending.
             let _ = rustix::io::write(call, &1_u64.to_ne_bytes());

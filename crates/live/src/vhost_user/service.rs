@@ -4,33 +4,33 @@ use text::problem::Problems;
 
 use super::VhostUser;
 use crate::port::Front;
-use crate::protocol::{Address, Asked, Clients, Places, Protocol, Service};
-use crate::served::Served;
+use crate::protocol::{Address, FrontEndOptions, Clients, AddressKind, Protocol, Service};
+use crate::served::ServedDevice;
 
 /// The vhost-user-blk protocol.
 pub const PROTOCOL: Protocol = Protocol {
     option: "vhost-user",
     value: "SOCKET",
     help: "Serve a drive as the disk of a guest (vhost-user-blk) on a Unix socket at this path; one for each drive in order",
-    places: Places::EachDrive,
+    places: AddressKind::EachDrive,
     clients: Clients::OverMemory,
     settings: &[],
     read,
 };
 
 /// One disk for each drive.
-struct Disks;
+struct VhostUserService;
 
-fn read(_: &Asked) -> Result<Box<dyn Service>, Problems> {
-    Ok(Box::new(Disks))
+fn read(_: &FrontEndOptions) -> Result<Box<dyn Service>, Problems> {
+    Ok(Box::new(VhostUserService))
 }
 
-impl Service for Disks {
+impl Service for VhostUserService {
     fn front(&self, number: usize) -> Box<dyn Front> {
         Box::new(VhostUser::new(number))
     }
 
-    fn drive_lines(&self, index: usize, _: &Served, at: &[Address]) -> Vec<String> {
+    fn drive_lines(&self, index: usize, _: &ServedDevice, at: &[Address]) -> Vec<String> {
         let Some(Address::Unix(path)) = at.get(index) else {
             return Vec::new();
         };

@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use live::nvme::admin::opcode as admin;
 use live::nvme::controller::property;
-use live::nvme::initiator::{Completed, ConnectTo, Initiator, property_set};
+use live::nvme::initiator::{CompletedCommand, ConnectTo, Initiator, property_set};
 use live::nvme::wire::{Sgl, Sqe, Status};
-use live::nvme::{Connection, Options, Target};
+use live::nvme::{NvmeConnection, Options, Target};
 use live::offline::Offline;
 use live::served::Reply;
-use live::{Connection as _, Ending, Limits, Outbox, Served, Setup, StoreChoice};
+use live::{Connection as _, ConnectionLimits, Ending, Outbox, ServedDevice, Setup, StoreChoice};
 use model::media::Precondition;
 
 pub(crate) const HOST_NQN: &str =
@@ -21,19 +21,19 @@ pub(crate) const ENABLE: u32 = 1 | 6 << 16 | 4 << 20;
 pub(crate) const BYTES: u64 = 64 << 20;
 
 /// A drive of the catalogue, with its data in memory.
-pub(crate) fn drive(id: &str) -> Served {
+pub(crate) fn drive(id: &str) -> ServedDevice {
     setup(id).open().expect("a drive that can be served")
 }
 
 /// Returns a drive with all formats that can be offered.
-pub(crate) fn drive_with_all_formats(id: &str) -> Served {
+pub(crate) fn drive_with_all_formats(id: &str) -> ServedDevice {
     let mut setup = setup(id);
     live::nvme::add_formats(&mut setup);
     setup.open().expect("a drive that can be served")
 }
 
 /// Returns a P4800X with its data in this file.
-pub(crate) fn stored_drive(file: &Path) -> Served {
+pub(crate) fn stored_drive(file: &Path) -> ServedDevice {
     let mut setup = setup("p4800x-375");
     setup.store = StoreChoice::File(file.into());
     setup.open().expect("a drive that can be served")
@@ -51,27 +51,27 @@ fn setup(id: &str) -> Setup {
 /// A target, its drives, and the connections to it.
 pub(crate) struct Host {
     shared: Rc<RefCell<Target>>,
-    drives: Vec<Served>,
+    drives: Vec<ServedDevice>,
     lines: Vec<Option<Line>>,
     pub(crate) nqn: String,
 }
 
 struct Line {
-    offline: Offline<Connection>,
+    offline: Offline<NvmeConnection>,
     initiator: Initiator,
     out: Outbox,
     /// Completions that have not been requested yet.
-    completed: Vec<Completed>,
+    completed: Vec<CompletedCommand>,
     /// Length of the pieces into which bytes are split, in both directions.
     piece: usize,
 }
 
 impl Host {
-    pub(crate) fn new(drives: Vec<Served>) -> Host {
+    pub(crate) fn new(drives: Vec<ServedDevice>) -> Host {
         Host::with(drives, |_| {})
     }
 
-    pub(crate) fn with(drives: Vec<Served>, change: impl FnOnce(&mut Options)) -> Host {
+    pub(crate) fn with(drives: Vec<ServedDevice>, change: impl FnOnce(&mut Options)) -> Host {
         let mut options = Options::new("test", drives.len());
         change(&mut options);
         Host {
@@ -84,10 +84,10 @@ impl Host {
 
     /// Opens a connection without further messages, and returns its number.
     pub(crate) fn open(&mut self, digests: u8, piece: usize) -> usize {
-        let connection = Connection::new(Rc::clone(&self.shared), ("127.0.0.1".into(), 4420));
+        let connection = NvmeConnection::new(Rc::clone(&self.shared), ("127.0.0.1".into(), 4420));
         let drives = std::mem::take(&mut self.drives);
         let mut offline =
-            Offline::new(drives, connection, Limits::default()).expect("a connection");
+            Offline::new(drives, connection, ConnectionLimits::default()).expect("a connection");
         self.drives = std::mem::take(&mut offline.drives);
         let mut out = Outbox::default();
         let initiator = Initiator::new(1024, digests, &mut out);
@@ -171,7 +171,7 @@ impl Host {
         it.offline.drives = std::mem::take(&mut self.drives);
         let end = it
             .offline
-            .with(|connection, out, port| connection.tick(out, port));
+            .with_port(|connection, out, port| connection.tick(out, port));
         let said = it.offline.send(&[]);
         self.drives = std::mem::take(&mut it.offline.drives);
         let completed = &mut it.completed;
@@ -197,7 +197,7 @@ impl Host {
         let said = it.out.unsent().to_vec();
         it.out.sent(said.len());
         it.offline
-            .with(|connection, out, port| connection.input(&said, out, port))
+            .with_port(|connection, out, port| connection.input(&said, out, port))
             .expect("the connection goes on");
         self.drives = std::mem::take(&mut it.offline.drives);
         let mut replies = Vec::new();
@@ -213,14 +213,14 @@ impl Host {
         it.offline.drives = std::mem::take(&mut self.drives);
         for reply in replies {
             it.offline
-                .with(|connection, out, port| connection.reply(reply, out, port))
+                .with_port(|connection, out, port| connection.reply(reply, out, port))
                 .expect("the connection goes on");
         }
         self.drives = std::mem::take(&mut it.offline.drives);
     }
 
     /// Returns the completion of this command, if it has arrived.
-    pub(crate) fn completion(&mut self, line: usize, cid: u16) -> Option<Completed> {
+    pub(crate) fn completion(&mut self, line: usize, cid: u16) -> Option<CompletedCommand> {
         let it = self.lines[line].as_mut().expect("an open connection");
         let index = it
             .completed
@@ -230,7 +230,7 @@ impl Host {
     }
 
     /// Executes a command.
-    pub(crate) fn call(&mut self, line: usize, sqe: &Sqe, payload: &[u8]) -> Completed {
+    pub(crate) fn call(&mut self, line: usize, sqe: &Sqe, payload: &[u8]) -> CompletedCommand {
         self.send(line, sqe, payload);
         self.talk(line).expect("the connection goes on");
         self.completion(line, sqe.cid.get()).expect("an answer")

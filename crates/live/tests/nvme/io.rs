@@ -227,7 +227,7 @@ fn fused(host: &mut Host, line: usize, expected: &[u8], new: &[u8]) -> (u16, u16
     host.send(line, &compare, expected);
     host.send(line, &write, new);
     host.talk(line).expect("goes on");
-    let code = |it: live::nvme::initiator::Completed| it.cqe.status().code();
+    let code = |it: live::nvme::initiator::CompletedCommand| it.cqe.status().code();
     let first = host.completion(line, 1).map(code).expect("an answer");
     let second = host.completion(line, 2).map(code).expect("an answer");
     (first, second)

@@ -2,7 +2,7 @@
 
 use live::Outbox;
 use live::nvme::wire::encode::Transfer;
-use live::nvme::wire::{Cqe, Decoder, Encoder, Event, Header, Sgl, Sqe};
+use live::nvme::wire::{Cqe, Decoder, Encoder, Header, PduEvent, Sgl, Sqe};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -59,13 +59,13 @@ fn decoded(decoder: &mut Decoder, bytes: &[u8], piece: usize) -> Vec<(Header, Ve
         let mut rest = piece;
         while let Some(event) = decoder.next(&mut rest).expect("bytes that are right") {
             match event {
-                Event::Header(header, length) => now = Some((header, Vec::new(), length)),
-                Event::Data(data) => now
+                PduEvent::Header(header, length) => now = Some((header, Vec::new(), length)),
+                PduEvent::Data(data) => now
                     .as_mut()
                     .expect("a header before")
                     .1
                     .extend_from_slice(data),
-                Event::End(intact) => {
+                PduEvent::End(intact) => {
                     let (header, data, length) = now.take().expect("a header before");
                     assert_eq!(data.len(), length as usize);
                     all.push((header, data, intact));

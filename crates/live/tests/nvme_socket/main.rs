@@ -12,7 +12,7 @@ use live::nvme::initiator::{ConnectTo, Initiator, property_set};
 use live::nvme::io::opcode;
 use live::nvme::wire::{Sgl, Sqe, Status};
 use live::nvme::{NvmeTcp, Options, controller};
-use live::{Clock, EventLoop, Limits, Outbox, Setup, Stop};
+use live::{Clock, ConnectionLimits, EventLoop, Outbox, Setup, Stop};
 use model::media::Precondition;
 
 /// A server in a thread of its own, which is ended when this is dropped.
@@ -37,14 +37,14 @@ impl Server {
             let mut server = EventLoop::new(
                 vec![drive.open().expect("a drive that can be served")],
                 Clock::new(speed),
-                Limits::default(),
+                ConnectionLimits::default(),
                 Box::new(move |line| log.send(line.to_owned()).expect("somebody reads the log")),
             )
             .expect("a server");
             let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
             let address = socket.local_addr().expect("an address");
             let front = NvmeTcp::new(Options::new("test", 1));
-            let controllers = front.again();
+            let controllers = front.share_subsystem();
             server.listen(socket, Box::new(front)).expect("listening");
             tell.send((address, server.stopper()))
                 .expect("the test waits");

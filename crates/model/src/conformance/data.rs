@@ -39,7 +39,7 @@ pub fn check_data<D: Device>(make: impl Fn(u64, &Bytes) -> D) {
     for seed in 0..SEEDS {
         let buffers = Bytes::default();
         let device = make(seed, &buffers);
-        if let Err(what) = Host::new(seed, device, buffers).run() {
+        if let Err(what) = DataHost::new(seed, device, buffers).run() {
             panic!("seed {seed}: {what}");
         }
     }
@@ -47,7 +47,7 @@ pub fn check_data<D: Device>(make: impl Fn(u64, &Bytes) -> D) {
 
 /// Known state of a sector.
 #[derive(Clone, Default)]
-struct Sector {
+struct SectorVersions {
     /// Possible contents.
     may: Vec<Version>,
     /// Number of writes in flight, and the index in `may` of the first one since there was none in flight.
@@ -57,7 +57,7 @@ struct Sector {
     changes: u64,
 }
 
-impl Sector {
+impl SectorVersions {
     /// A write to the sector is in flight.
     fn begin(&mut self, version: Version) {
         if self.pending == 0 {
@@ -80,7 +80,7 @@ impl Sector {
 }
 
 /// An outstanding command.
-struct Sent {
+struct CheckedCommand {
     command: Command,
     /// First sector of the command.
     first: usize,
@@ -90,20 +90,20 @@ struct Sent {
     before: Vec<(Vec<Version>, u64)>,
 }
 
-struct Host<D> {
+struct DataHost<D> {
     device: D,
     buffers: Bytes,
     stream: Stream,
     now: Time,
     /// Sectors of all regions in sequence, and where each region begins.
-    sectors: Vec<Sector>,
+    sectors: Vec<SectorVersions>,
     begins: Vec<u64>,
-    sent: Vec<Option<Sent>>,
+    sent: Vec<Option<CheckedCommand>>,
     last: Version,
 }
 
-impl<D: Device> Host<D> {
-    fn new(seed: u64, device: D, buffers: Bytes) -> Host<D> {
+impl<D: Device> DataHost<D> {
+    fn new(seed: u64, device: D, buffers: Bytes) -> DataHost<D> {
         let capacity = device.capacity().bytes;
         let apart = capacity / REGIONS / 4096 * 4096;
         assert!(apart >= REGION, "too small for {REGIONS} regions");
@@ -112,11 +112,11 @@ impl<D: Device> Host<D> {
             3 => (capacity - REGION) / 4096 * 4096,
             _ => region * apart,
         });
-        let sector = Sector {
+        let sector = SectorVersions {
             may: vec![0],
-            ..Sector::default()
+            ..SectorVersions::default()
         };
-        Host {
+        DataHost {
             device,
             buffers,
             stream: Stream::new(seed, "data"),
@@ -135,8 +135,8 @@ impl<D: Device> Host<D> {
             }
             self.submit();
             // Sometimes at once, sometimes after a pause.
-            let pause = [0, 0, 2_000, 50_000][self.stream.below(4) as usize];
-            let until = self.now + Span::from_ns(self.stream.below(pause + 1));
+            let pause = [0, 0, 2_000, 50_000][self.stream.uniform_below(4) as usize];
+            let until = self.now + Span::from_ns(self.stream.uniform_below(pause + 1));
             while self.device.next_event() <= until {
                 self.step(until)?;
             }
@@ -150,15 +150,15 @@ impl<D: Device> Host<D> {
 
     fn submit(&mut self) {
         let id = self.sent.iter().position(Option::is_none).unwrap_or(0);
-        let region = self.stream.below(REGIONS);
-        let bytes = match self.stream.below(6) {
-            0 => 512 * (1 + self.stream.below(20)),
-            1 => 4096 * (1 + self.stream.below(16)),
+        let region = self.stream.uniform_below(REGIONS);
+        let bytes = match self.stream.uniform_below(6) {
+            0 => 512 * (1 + self.stream.uniform_below(20)),
+            1 => 4096 * (1 + self.stream.uniform_below(16)),
             _ => 4096,
         };
         let unit = if bytes % 4096 == 0 { 4096 } else { 512 };
-        let within = self.stream.below((REGION - bytes) / unit + 1) * unit;
-        let op = match self.stream.below(20) {
+        let within = self.stream.uniform_below((REGION - bytes) / unit + 1) * unit;
+        let op = match self.stream.uniform_below(20) {
             0 => Op::Flush,
             1 => Op::WriteZeroes,
             2 => Op::Deallocate,
@@ -171,7 +171,7 @@ impl<D: Device> Host<D> {
         };
         let command = Command {
             payload,
-            fua: op == Op::Write && self.stream.below(8) == 0,
+            fua: op == Op::Write && self.stream.uniform_below(8) == 0,
             ..Command::new(
                 id as u32,
                 op,
@@ -181,7 +181,7 @@ impl<D: Device> Host<D> {
         };
         let first = ((region * REGION + within) / SECTOR as u64) as usize;
         let sectors = first..first + bytes as usize / SECTOR;
-        let mut sent = Sent {
+        let mut sent = CheckedCommand {
             command,
             first,
             version: 0,
@@ -190,7 +190,7 @@ impl<D: Device> Host<D> {
         match op {
             Op::Flush => {}
             Op::Read => {
-                let known = |it: &Sector| (it.may.clone(), it.changes);
+                let known = |it: &SectorVersions| (it.may.clone(), it.changes);
                 sent.before = self.sectors[sectors].iter().map(known).collect();
             }
             _ => {
@@ -255,9 +255,10 @@ impl<D: Device> Host<D> {
             Op::Flush => {}
             Op::Read => {
                 let mut data = vec![0; command.bytes as usize];
-                self.buffers.with(command.payload, command.bytes, |bytes| {
-                    data.copy_from_slice(bytes)
-                });
+                self.buffers
+                    .with_bytes(command.payload, command.bytes, |bytes| {
+                        data.copy_from_slice(bytes)
+                    });
                 for (index, (bytes, before)) in data.chunks(SECTOR).zip(&sent.before).enumerate() {
                     self.judge(first + index, bytes, before)
                         .map_err(|what| format!("{command:?} at {:?}: {what}", self.now))?;
@@ -270,7 +271,7 @@ impl<D: Device> Host<D> {
             }
         }
         if command.op.transfers() {
-            self.buffers.give_back(command.payload);
+            self.buffers.release(command.payload);
         }
         Ok(())
     }

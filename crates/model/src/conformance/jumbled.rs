@@ -13,17 +13,17 @@ use crate::time::{Span, Time};
 
 /// A drive of the given capacity that guarantees no order.
 #[derive(Clone, Debug)]
-pub struct Jumbled {
+pub struct OutOfOrderDrive {
     bytes: u64,
     stream: Stream,
     /// Outstanding commands: when each completes, its id, and when it was submitted.
     inside: BTreeSet<(Time, CommandId, Time)>,
 }
 
-impl Jumbled {
+impl OutOfOrderDrive {
     /// Creates a drive of `bytes` bytes.
-    pub fn new(seed: u64, bytes: u64) -> Jumbled {
-        Jumbled {
+    pub fn new(seed: u64, bytes: u64) -> OutOfOrderDrive {
+        OutOfOrderDrive {
             bytes,
             stream: Stream::new(seed, "jumbled"),
             inside: BTreeSet::new(),
@@ -31,7 +31,7 @@ impl Jumbled {
     }
 }
 
-impl Device for Jumbled {
+impl Device for OutOfOrderDrive {
     fn capacity(&self) -> Capacity {
         Capacity {
             bytes: self.bytes,
@@ -41,8 +41,8 @@ impl Device for Jumbled {
 
     fn submit(&mut self, now: Time, command: Command) {
         // One in four takes long.
-        let most = [5_000, 5_000, 5_000, 300_000][self.stream.below(4) as usize];
-        let at = now + Span::from_ns(1 + self.stream.below(most));
+        let most = [5_000, 5_000, 5_000, 300_000][self.stream.uniform_below(4) as usize];
+        let at = now + Span::from_ns(1 + self.stream.uniform_below(most));
         self.inside.insert((at, command.id, now));
     }
 

@@ -24,7 +24,7 @@ enum Style {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Expected {
+struct ExpectedCompletion {
     submitted: Time,
     /// `None` if the contract does not define it (commands of zero bytes).
     status: Option<Status>,
@@ -40,7 +40,7 @@ pub struct Mix {
     capacity: u64,
     /// The id freed last is used first, so ids are reused immediately.
     free: Vec<CommandId>,
-    inside: Vec<Option<Expected>>,
+    inside: Vec<Option<ExpectedCompletion>>,
     outstanding: u32,
     left: u32,
     left_in_phase: u32,
@@ -105,38 +105,40 @@ impl Mix {
     }
 
     fn begin_phase(&mut self, now: Time) {
-        self.left_in_phase =
-            1 + self.stream.below(u64::from(self.suite.commands / 8).max(1)) as u32;
+        self.left_in_phase = 1 + self
+            .stream
+            .uniform_below(u64::from(self.suite.commands / 8).max(1))
+            as u32;
         let depth = u64::from(self.suite.depth);
-        self.style = match self.stream.below(4) {
+        self.style = match self.stream.uniform_below(4) {
             0 => Style::Closed(1),
-            1 => Style::Closed(1 + self.stream.below(depth) as u32),
+            1 => Style::Closed(1 + self.stream.uniform_below(depth) as u32),
             2 => Style::Burst,
-            _ => Style::Paced(Span::from_ns(100 + self.stream.below(100_000))),
+            _ => Style::Paced(Span::from_ns(100 + self.stream.uniform_below(100_000))),
         };
         // From a nanosecond to a second, with uniformly distributed magnitude.
-        let bits = 1 + self.stream.below(30);
-        self.due = now + Span::from_ns(1 + self.stream.below(1 << bits));
+        let bits = 1 + self.stream.uniform_below(30);
+        self.due = now + Span::from_ns(1 + self.stream.uniform_below(1 << bits));
     }
 
     fn bytes(&mut self) -> u32 {
-        let sectors = match self.stream.below(8) {
+        let sectors = match self.stream.uniform_below(8) {
             0..3 => 8,
-            3 => 1 + self.stream.below(8),
-            4 => 8 * (1 + self.stream.below(32)),
-            5 => 1 + self.stream.below(256),
+            3 => 1 + self.stream.uniform_below(8),
+            4 => 8 * (1 + self.stream.uniform_below(32)),
+            5 => 1 + self.stream.uniform_below(256),
             6 => 256,
-            _ => 1 + self.stream.below(2048),
+            _ => 1 + self.stream.uniform_below(2048),
         };
         (sectors * 512) as u32
     }
 
     fn offset(&mut self, bytes: u32) -> u64 {
         let last = self.capacity.saturating_sub(u64::from(bytes)) / 512;
-        let sector = match self.stream.below(8) {
-            0..3 => self.stream.below(last + 1) & !7,
-            3 => self.stream.below(last + 1),
-            4 => self.stream.below(64).min(last),
+        let sector = match self.stream.uniform_below(8) {
+            0..3 => self.stream.uniform_below(last + 1) & !7,
+            3 => self.stream.uniform_below(last + 1),
+            4 => self.stream.uniform_below(64).min(last),
             5 => last,
             _ => {
                 let sector = if self.cursor > last { 0 } else { self.cursor };
@@ -148,7 +150,7 @@ impl Mix {
     }
 
     fn command(&mut self, id: CommandId) -> Command {
-        let op = match self.stream.below(20) {
+        let op = match self.stream.uniform_below(20) {
             0..9 => Op::Read,
             9..17 => Op::Write,
             17 => Op::Flush,
@@ -158,23 +160,23 @@ impl Mix {
         let bytes = self.bytes();
         let offset = self.offset(bytes);
         let mut command = Command::new(id, op, offset, bytes);
-        match self.stream.below(60) {
+        match self.stream.uniform_below(60) {
             0 => command.offset = self.capacity,
             1 => command.offset = self.capacity - 512,
             2 => command.offset = u64::MAX - 511,
-            3 => command.offset += 1 + self.stream.below(511),
-            4 => command.bytes += 1 + self.stream.below(511) as u32,
+            3 => command.offset += 1 + self.stream.uniform_below(511),
+            4 => command.bytes += 1 + self.stream.uniform_below(511) as u32,
             5 => command.bytes = u32::MAX - 511,
             6 => command.bytes = 0,
             _ => {}
         }
         command.fua = self.stream.chance(0.1);
-        command.queue = self.stream.below(u64::from(self.suite.queues)) as u16;
+        command.queue = self.stream.uniform_below(u64::from(self.suite.queues)) as u16;
         command.high_priority = self.stream.chance(0.1);
         command
     }
 
-    fn expect(&self, now: Time, command: &Command) -> Expected {
+    fn expect(&self, now: Time, command: &Command) -> ExpectedCompletion {
         let valid = command.fits(self.capacity);
         let status = if command.op == Op::Flush {
             Some(Status::Success)
@@ -192,7 +194,7 @@ impl Mix {
                 0
             }
         };
-        Expected {
+        ExpectedCompletion {
             submitted: now,
             status,
             read: moved(Op::Read),

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use data::check_data;
-pub use jumbled::Jumbled;
+pub use jumbled::OutOfOrderDrive;
 pub use mix::Mix;
 pub use witness::Witness;
 
@@ -147,7 +147,7 @@ impl Suite {
     ) -> Result<(), Violation> {
         let device = make(seed);
         let mix = Mix::new(seed, device.capacity().bytes, *self);
-        let watched = Referee::new(device, mix.clone(), *self).watch()?;
+        let watched = ConformanceRunner::new(device, mix.clone(), *self).watch()?;
 
         // The uninterrupted run by the engine itself, twice from the same seed.
         for attempt in 0..2 {
@@ -183,7 +183,7 @@ impl Suite {
         for part in 1..8 {
             let at = watched[watched.len() * part / 8].at;
             now = run(&mut device, &mut mix, now, at);
-            device.inspect(now, &mut Readings::default());
+            device.inspect(now, &mut GaugeReadings::default());
             let (mut original, mut copy) = (device.clone(), mix.clone());
             // The discarded one runs first: any state that it shares with the other would become visible.
             run(&mut original, &mut copy, now, Time::NEVER);
@@ -234,7 +234,7 @@ fn broken<T>(law: Law, what: String) -> Result<T, Violation> {
 const RESTLESS: u64 = 1_000_000;
 
 /// Drives a device as [`run`] does, and checks each step.
-struct Referee<D> {
+struct ConformanceRunner<D> {
     device: D,
     mix: Mix,
     suite: Suite,
@@ -243,15 +243,15 @@ struct Referee<D> {
     depth_area: u128,
     latencies: u128,
     gauge_area: f64,
-    before: Readings,
+    before: GaugeReadings,
     quiet: u64,
 }
 
-impl<D: Device> Referee<D> {
-    fn new(device: D, mix: Mix, suite: Suite) -> Referee<D> {
-        let mut before = Readings::default();
+impl<D: Device> ConformanceRunner<D> {
+    fn new(device: D, mix: Mix, suite: Suite) -> ConformanceRunner<D> {
+        let mut before = GaugeReadings::default();
         device.inspect(Time::ZERO, &mut before);
-        Referee {
+        ConformanceRunner {
             device,
             mix,
             suite,
@@ -372,7 +372,7 @@ impl<D: Device> Referee<D> {
 
     /// Reads all gauges and compares them with the previous reading.
     fn gauges(&mut self) -> Result<(), Violation> {
-        let mut readings = Readings::default();
+        let mut readings = GaugeReadings::default();
         self.device.inspect(self.now, &mut readings);
         for &(gauge, value, _) in &readings.0 {
             let before = self.before.sum(gauge);
@@ -401,7 +401,7 @@ impl<D: Device> Referee<D> {
     }
 
     /// Checks the laws that apply to the end of a run.
-    fn finish(&mut self, first: &Readings) -> Result<(), Violation> {
+    fn finish(&mut self, first: &GaugeReadings) -> Result<(), Violation> {
         let lost = self.mix.outstanding();
         if lost > 0 || self.mix.left() > 0 {
             return broken(
@@ -436,7 +436,12 @@ impl<D: Device> Referee<D> {
         self.bytes(Gauge::HostBytesWritten, first, self.mix.bytes_written())
     }
 
-    fn utilisation(&self, gauge: Gauge, first: &Readings, elapsed: Span) -> Result<(), Violation> {
+    fn utilisation(
+        &self,
+        gauge: Gauge,
+        first: &GaugeReadings,
+        elapsed: Span,
+    ) -> Result<(), Violation> {
         let busy = self.before.sum(gauge) - first.sum(gauge);
         let servers = f64::from(self.before.reports(gauge));
         if busy > elapsed.seconds() * servers + 1e-9 {
@@ -448,7 +453,7 @@ impl<D: Device> Referee<D> {
         Ok(())
     }
 
-    fn bytes(&self, gauge: Gauge, first: &Readings, moved: u64) -> Result<(), Violation> {
+    fn bytes(&self, gauge: Gauge, first: &GaugeReadings, moved: u64) -> Result<(), Violation> {
         let counted = self.before.sum(gauge) - first.sum(gauge);
         if self.before.reports(gauge) > 0 && counted != moved as f64 {
             return broken(
@@ -467,9 +472,9 @@ fn near(a: f64, b: f64) -> bool {
 
 /// Gauges read at one moment: name, sum, number of reports.
 #[derive(Clone, Default)]
-struct Readings(Vec<(Gauge, f64, u32)>);
+struct GaugeReadings(Vec<(Gauge, f64, u32)>);
 
-impl Readings {
+impl GaugeReadings {
     fn sum(&self, gauge: Gauge) -> f64 {
         self.0
             .iter()
@@ -485,7 +490,7 @@ impl Readings {
     }
 }
 
-impl Gauges for Readings {
+impl Gauges for GaugeReadings {
     fn gauge(&mut self, gauge: Gauge, value: f64) {
         match self.0.iter_mut().find(|reading| reading.0 == gauge) {
             Some(reading) => {

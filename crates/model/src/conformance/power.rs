@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Law, Readings, Suite, Violation, broken};
+use super::{GaugeReadings, Law, Suite, Violation, broken};
 use crate::command::{Command, Completion, Op, Status};
 use crate::device::{Device, Gauge, Range};
 use crate::random::Stream;
@@ -29,7 +29,7 @@ const RESTLESS: u32 = 1_000_000;
 
 /// An outstanding command.
 #[derive(Clone, Copy)]
-struct Sent {
+struct PendingCommand {
     command: Command,
     at: Time,
     /// Number of earlier acknowledgements.
@@ -38,24 +38,24 @@ struct Sent {
 
 /// Known state of a sector, as numbers of acknowledgements.
 #[derive(Clone, Copy, Default)]
-struct Sector {
+struct SectorDurability {
     written: u64,
     /// Number of acknowledgements before a write with force unit access, which made them durable or was newer.
     through: u64,
 }
 
 /// A host that records the acknowledgements which it received.
-struct Host<D> {
+struct PowerCutHost<D> {
     device: D,
     stream: Stream,
     queues: u64,
     span: u64,
     now: Time,
-    sent: Vec<Option<Sent>>,
+    sent: Vec<Option<PendingCommand>>,
     /// Acknowledgements so far, and how many of them a flush has made durable.
     acknowledged: u64,
     flushed: u64,
-    sectors: BTreeMap<u64, Sector>,
+    sectors: BTreeMap<u64, SectorDurability>,
     lost: u64,
 }
 
@@ -65,7 +65,7 @@ struct Host<D> {
 /// The first violated law.
 pub(super) fn cuts<D: Device>(suite: &Suite, seed: u64, device: D) -> Result<u64, Violation> {
     let span = device.capacity().bytes.min(HOT);
-    let mut host = Host {
+    let mut host = PowerCutHost {
         device,
         stream: Stream::new(seed, "power cuts"),
         queues: u64::from(suite.queues),
@@ -78,10 +78,10 @@ pub(super) fn cuts<D: Device>(suite: &Suite, seed: u64, device: D) -> Result<u64
         lost: 0,
     };
     for _ in 0..CUTS {
-        let commands = 1 + host.stream.below(COMMANDS);
+        let commands = 1 + host.stream.uniform_below(COMMANDS);
         for _ in 0..commands {
             host.submit();
-            let steps = host.stream.below(4);
+            let steps = host.stream.uniform_below(4);
             for _ in 0..steps {
                 host.step()?;
             }
@@ -101,30 +101,30 @@ fn sectors_of(offset: u64, bytes: u64) -> impl Iterator<Item = u64> {
     offset / 512..(offset + bytes).div_ceil(512)
 }
 
-impl<D: Device> Host<D> {
+impl<D: Device> PowerCutHost<D> {
     fn submit(&mut self) {
         let Some(id) = self.sent.iter().position(Option::is_none) else {
             return;
         };
-        let op = match self.stream.below(16) {
+        let op = match self.stream.uniform_below(16) {
             0 => Op::Flush,
             1 => Op::Read,
             _ => Op::Write,
         };
-        let bytes = match self.stream.below(8) {
-            0 => 512 * (1 + self.stream.below(15)),
-            1 => 4096 * (1 + self.stream.below(16)),
+        let bytes = match self.stream.uniform_below(8) {
+            0 => 512 * (1 + self.stream.uniform_below(15)),
+            1 => 4096 * (1 + self.stream.uniform_below(16)),
             _ => 4096,
         };
         let unit = if bytes % 4096 == 0 { 4096 } else { 512 };
-        let offset = self.stream.below((self.span - bytes) / unit + 1) * unit;
-        let fua = op == Op::Write && self.stream.below(12) == 0;
+        let offset = self.stream.uniform_below((self.span - bytes) / unit + 1) * unit;
+        let fua = op == Op::Write && self.stream.uniform_below(12) == 0;
         let command = Command {
             fua,
-            queue: self.stream.below(self.queues) as u16,
+            queue: self.stream.uniform_below(self.queues) as u16,
             ..Command::new(id as u32, op, offset, bytes as u32)
         };
-        self.sent[id] = Some(Sent {
+        self.sent[id] = Some(PendingCommand {
             command,
             at: self.now,
             before: self.acknowledged,
@@ -148,7 +148,7 @@ impl<D: Device> Host<D> {
             }
             self.now = next;
             self.device.advance(next, next, &mut done);
-            if !done.is_empty() || self.stream.below(3) == 0 {
+            if !done.is_empty() || self.stream.uniform_below(3) == 0 {
                 return done.iter().try_for_each(|it| self.completed(it));
             }
         }
@@ -199,7 +199,7 @@ impl<D: Device> Host<D> {
     fn cut(&mut self) -> Result<(), Violation> {
         // At an event, or between two events.
         let next = self.device.next_event();
-        if next != Time::NEVER && self.stream.below(2) == 0 {
+        if next != Time::NEVER && self.stream.uniform_below(2) == 0 {
             self.now = Time::from_ns(self.now.ns().midpoint(next.ns()));
         }
         let buffered = self.gauge(Gauge::BufferedBytes);
@@ -236,7 +236,7 @@ impl<D: Device> Host<D> {
         self.lost += bytes;
         self.sent.fill(None);
         self.sectors.clear();
-        self.now += Span::from_us(self.stream.below(2000));
+        self.now += Span::from_us(self.stream.uniform_below(2000));
         // Events due in the meantime belong to the device itself.
         while self.device.next_event() <= self.now {
             let next = self.device.next_event();
@@ -278,7 +278,7 @@ impl<D: Device> Host<D> {
     }
 
     fn gauge(&self, gauge: Gauge) -> f64 {
-        let mut readings = Readings::default();
+        let mut readings = GaugeReadings::default();
         self.device.inspect(self.now, &mut readings);
         readings.sum(gauge)
     }

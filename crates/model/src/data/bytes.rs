@@ -34,7 +34,7 @@ fn part(at: Payload, bytes: usize) -> core::ops::Range<usize> {
 
 impl Bytes {
     /// Calls `use_them` with `bytes` bytes of a buffer; with an empty slice for the buffer without data.
-    pub fn with<R>(&self, at: Payload, bytes: u32, use_them: impl FnOnce(&[u8]) -> R) -> R {
+    pub fn with_bytes<R>(&self, at: Payload, bytes: u32, use_them: impl FnOnce(&[u8]) -> R) -> R {
         let arena = self.0.borrow();
         if at.buffer == 0 {
             return use_them(&[]);
@@ -52,7 +52,7 @@ impl Bytes {
     }
 
     /// Returns the number of buffers that are allocated and not released.
-    pub fn taken(&self) -> usize {
+    pub fn allocated(&self) -> usize {
         let arena = self.0.borrow();
         arena.buffers.len() - 1 - arena.free.len()
     }
@@ -71,7 +71,7 @@ impl Buffers for Bytes {
         Payload { buffer, at: 0 }
     }
 
-    fn give_back(&mut self, payload: Payload) {
+    fn release(&mut self, payload: Payload) {
         if payload.buffer != 0 {
             let mut arena = self.0.borrow_mut();
             debug_assert!(
@@ -94,7 +94,7 @@ impl Buffers for Bytes {
         if from.buffer == 0 {
             into.fill(0);
         } else {
-            self.with(from, into.len() as u32, |bytes| into.copy_from_slice(bytes));
+            self.with_bytes(from, into.len() as u32, |bytes| into.copy_from_slice(bytes));
         }
     }
 
@@ -134,6 +134,6 @@ impl Buffers for Bytes {
     }
 
     fn sum(&self, at: Payload, bytes: u32) -> u32 {
-        self.with(at, bytes, super::sum)
+        self.with_bytes(at, bytes, super::sum)
     }
 }

@@ -65,10 +65,10 @@ impl Image {
     /// Whether both images have equal data in a range (for unreadable sectors, the data below counts).
     pub fn same(&self, other: &Image, at: u64, bytes: u64) -> bool {
         pages(at, bytes).all(|(index, first, _, length)| {
-            fn of(page: &Page, first: usize, length: usize) -> &[u8] {
+            fn page_range(page: &Page, first: usize, length: usize) -> &[u8] {
                 &page[first..first + length]
             }
-            let part = |page| of(page, first, length);
+            let part = |page| page_range(page, first, length);
             match (self.shared(index), other.shared(index)) {
                 (None, None) => true,
                 (Some(one), Some(two)) => Arc::ptr_eq(one, two) || part(one) == part(two),

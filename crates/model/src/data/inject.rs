@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::trouble::Trouble;
+use super::trouble::DriveFault;
 use crate::command::{Command, Op};
 use crate::random::Stream;
 use crate::time::{Span, Time};
@@ -124,7 +124,7 @@ pub enum OnHit {
     /// All effects are applied by the owner.
     Nothing,
     /// A fault of the next write.
-    NextWrite(Trouble),
+    NextWrite(DriveFault),
     /// A rule is added.
     Adds(Rule, Draws),
 }
@@ -195,7 +195,7 @@ impl Injector {
     }
 
     /// Counts a command that arrives or completes. Returns a fault for the drive's next write, if a trigger causes one.
-    pub fn count(&mut self, now: Time, op: Op, moment: Moment) -> Option<Trouble> {
+    pub fn count(&mut self, now: Time, op: Op, moment: Moment) -> Option<DriveFault> {
         let kind = CommandKind::counted_as(op)?;
         let mut next_write = None;
         let mut at = 0;

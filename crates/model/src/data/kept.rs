@@ -1,12 +1,12 @@
 //! A drive with its data: the data of a command is transferred at the moment when the drive completes the command.
 //!
 //! A write goes directly to the medium if the drive guarantees that it is durable (no volatile cache, or force unit
-//! access). Otherwise it goes to [`Unflushed`], and a flush moves it to the medium. The set of writes whose outcome
-//! after a power cut is undecided can be queried at any moment. [`Trouble`] injects faults.
+//! access). Otherwise it goes to [`UnflushedWrites`], and a flush moves it to the medium. The set of writes whose outcome
+//! after a power cut is undecided can be queried at any moment. [`DriveFault`] injects faults.
 //!
 //! Not modelled: which of the undecided writes the drive's firmware would already have written. Callers that need a
 //! single outcome use the drive's own ([`Device::power_cut`]); callers that need all outcomes try each
-//! ([`Kept::undecided`]).
+//! ([`DataBackedDrive::undecided`]).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,8 +15,8 @@ use super::bytes::Bytes;
 use super::contents::Contents;
 use super::delay::Delay;
 use super::inject::{Draws, Injector, Moment, OnHit, Rule, Trigger, Verdict};
-use super::trouble::Trouble;
-use super::unflushed::{Undecided, Unflushed};
+use super::trouble::DriveFault;
+use super::unflushed::{UndecidedWrite, UnflushedWrites};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
@@ -24,7 +24,7 @@ use crate::time::{Span, Time};
 
 /// Outcome of a write's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum WriteOutcome {
     AsAsked,
     Fails,
     Lost,
@@ -33,14 +33,14 @@ enum Fate {
 
 /// An outstanding command.
 #[derive(Clone, Copy, Debug)]
-struct Inside {
+struct BackedCommand {
     command: Command,
     submitted: Time,
     /// Number of earlier submissions.
     turn: u64,
     /// Number of earlier acknowledgements.
     before: u64,
-    fate: Fate,
+    fate: WriteOutcome,
     /// Additional delay of the completion, after the drive has completed it.
     delay: Span,
     /// Whether the caller waits for it; the drive finishes its commands even if it sends no completions.
@@ -49,23 +49,23 @@ struct Inside {
 
 /// A drive with its data.
 #[derive(Clone, Debug)]
-pub struct Kept<D, C> {
+pub struct DataBackedDrive<D, C> {
     drive: D,
     contents: C,
     buffers: Bytes,
     /// Whether an acknowledged write may be lost until a flush.
     volatile: bool,
-    unflushed: Unflushed,
-    inside: Vec<Option<Inside>>,
+    unflushed: UnflushedWrites,
+    inside: Vec<Option<BackedCommand>>,
     free: Vec<CommandId>,
     submissions: u64,
     acknowledged: u64,
     changes: u64,
     dead: bool,
     /// Writes that were outstanding when the drive failed.
-    left_behind: Vec<Undecided>,
+    left_behind: Vec<UndecidedWrite>,
     lies: bool,
-    next_write: Fate,
+    next_write: WriteOutcome,
     /// Completions that do not come from the drive, all at one time.
     answers: Vec<Completion>,
     answers_at: Time,
@@ -75,16 +75,16 @@ pub struct Kept<D, C> {
     injector: Option<Box<Injector>>,
 }
 
-impl<D: Device, C: Contents> Kept<D, C> {
+impl<D: Device, C: Contents> DataBackedDrive<D, C> {
     /// Wraps a drive that has not received any command. `volatile`: whether its write cache needs power
     /// ([`crate::media::Medium::volatile_write_cache`]).
-    pub fn new(drive: D, contents: C, buffers: Bytes, volatile: bool) -> Kept<D, C> {
-        Kept {
+    pub fn new(drive: D, contents: C, buffers: Bytes, volatile: bool) -> DataBackedDrive<D, C> {
+        DataBackedDrive {
             drive,
             contents,
             buffers,
             volatile,
-            unflushed: Unflushed::default(),
+            unflushed: UnflushedWrites::default(),
             inside: Vec::new(),
             free: Vec::new(),
             submissions: 0,
@@ -93,7 +93,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
             dead: false,
             left_behind: Vec::new(),
             lies: false,
-            next_write: Fate::AsAsked,
+            next_write: WriteOutcome::AsAsked,
             answers: Vec::new(),
             answers_at: Time::NEVER,
             finished: Vec::new(),
@@ -142,14 +142,14 @@ impl<D: Device, C: Contents> Kept<D, C> {
         self.changes += 1;
     }
 
-    /// Returns a counter that increases whenever the result of [`Kept::undecided`] may have changed.
+    /// Returns a counter that increases whenever the result of [`DataBackedDrive::undecided`] may have changed.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
     /// Appends the writes whose outcome after a power cut now is undecided: first acknowledged writes that are not
     /// durable, oldest first, then outstanding writes, in order of submission.
-    pub fn undecided(&self, into: &mut Vec<Undecided>) {
+    pub fn undecided(&self, into: &mut Vec<UndecidedWrite>) {
         into.extend_from_slice(self.unflushed.records());
         into.extend_from_slice(&self.left_behind);
         let first = into.len();
@@ -160,13 +160,14 @@ impl<D: Device, C: Contents> Kept<D, C> {
             };
             let data = (command.op == Op::Write).then(|| {
                 let copy = |bytes: &[u8]| bytes.to_vec();
-                self.buffers.with(command.payload, command.bytes, copy)
+                self.buffers
+                    .with_bytes(command.payload, command.bytes, copy)
             });
             // Without data, nothing is written.
             if data.as_ref().is_some_and(Vec::is_empty) {
                 continue;
             }
-            into.push(Undecided {
+            into.push(UndecidedWrite {
                 order: self.acknowledged + 1 + inside.turn,
                 at,
                 bytes: command.bytes.into(),
@@ -178,7 +179,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
     }
 
     /// Returns the offset at which a writing command will write, if it will.
-    fn place(&self, inside: &Inside) -> Option<u64> {
+    fn place(&self, inside: &BackedCommand) -> Option<u64> {
         let command = &inside.command;
         let writes = matches!(command.op, Op::Write | Op::WriteZeroes | Op::Deallocate);
         let capacity = self.drive.capacity().bytes;
@@ -186,9 +187,9 @@ impl<D: Device, C: Contents> Kept<D, C> {
             return None;
         }
         match inside.fate {
-            Fate::AsAsked => Some(command.offset),
-            Fate::Fails | Fate::Lost => None,
-            Fate::Elsewhere(by) => {
+            WriteOutcome::AsAsked => Some(command.offset),
+            WriteOutcome::Fails | WriteOutcome::Lost => None,
+            WriteOutcome::Elsewhere(by) => {
                 let last = capacity - u64::from(command.bytes);
                 Some((command.offset + by) % (last + 1) / 512 * 512)
             }
@@ -196,21 +197,21 @@ impl<D: Device, C: Contents> Kept<D, C> {
     }
 
     /// Applies a fault (or its end) at `now`, not before the last event and not after the next.
-    pub fn befall(&mut self, now: Time, trouble: Trouble) {
+    pub fn befall(&mut self, now: Time, trouble: DriveFault) {
         match trouble {
-            Trouble::Dies => self.die(now),
-            Trouble::LosesPower => {
+            DriveFault::Dies => self.die(now),
+            DriveFault::LosesPower => {
                 self.die(now);
                 self.left_behind.clear();
                 self.lose_power(now, &mut Vec::new());
             }
-            Trouble::Returns => self.come_back(),
-            Trouble::Slows { by, until } => self.delay.set(by, until),
-            Trouble::Lies => self.lies = true,
-            Trouble::FailsWrite => self.next_write = Fate::Fails,
-            Trouble::LosesWrite => self.next_write = Fate::Lost,
-            Trouble::Misdirects { by } => self.next_write = Fate::Elsewhere(by),
-            Trouble::Rots { at } => {
+            DriveFault::Returns => self.come_back(),
+            DriveFault::Slows { by, until } => self.delay.set(by, until),
+            DriveFault::Lies => self.lies = true,
+            DriveFault::FailsWrite => self.next_write = WriteOutcome::Fails,
+            DriveFault::LosesWrite => self.next_write = WriteOutcome::Lost,
+            DriveFault::Misdirects { by } => self.next_write = WriteOutcome::Elsewhere(by),
+            DriveFault::Rots { at } => {
                 let mut sector = [0; 512];
                 let start = at / 512 * 512;
                 // An unreadable sector has no data to corrupt, and a sector that cannot be written stays unchanged.
@@ -219,7 +220,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
                     let _ = self.contents.write(start, &sector);
                 }
             }
-            Trouble::Unreadable { at, bytes } => self.contents.spoil(at, bytes),
+            DriveFault::Unreadable { at, bytes } => self.contents.spoil(at, bytes),
         }
         self.changes += 1;
     }
@@ -344,9 +345,9 @@ impl<D: Device, C: Contents> Kept<D, C> {
     }
 
     /// Transfers the data of a command that the drive has completed.
-    fn carry_out(&mut self, inside: &Inside) -> Status {
+    fn carry_out(&mut self, inside: &BackedCommand) -> Status {
         let command = &inside.command;
-        if inside.fate == Fate::Fails {
+        if inside.fate == WriteOutcome::Fails {
             return match command.op {
                 Op::Read => Status::UnrecoveredReadError,
                 _ => Status::WriteFault,
@@ -385,13 +386,14 @@ impl<D: Device, C: Contents> Kept<D, C> {
             }
         };
         let done = if command.op == Op::Write {
-            self.buffers.with(command.payload, command.bytes, |data| {
-                if data.is_empty() {
-                    Ok(())
-                } else {
-                    write(Some(data))
-                }
-            })
+            self.buffers
+                .with_bytes(command.payload, command.bytes, |data| {
+                    if data.is_empty() {
+                        Ok(())
+                    } else {
+                        write(Some(data))
+                    }
+                })
         } else {
             write(None)
         };
@@ -423,7 +425,7 @@ fn gone(id: CommandId, waited: Span, now: Time) -> Completion {
     }
 }
 
-impl<D: Device, C: Contents> Device for Kept<D, C> {
+impl<D: Device, C: Contents> Device for DataBackedDrive<D, C> {
     fn capacity(&self) -> Capacity {
         self.drive.capacity()
     }
@@ -438,19 +440,19 @@ impl<D: Device, C: Contents> Device for Kept<D, C> {
             true => self.judge(now, &command),
             false => Verdict::default(),
         };
-        let mut fate = Fate::AsAsked;
+        let mut fate = WriteOutcome::AsAsked;
         if matches!(command.op, Op::Write | Op::WriteZeroes) {
-            fate = core::mem::replace(&mut self.next_write, Fate::AsAsked);
+            fate = core::mem::replace(&mut self.next_write, WriteOutcome::AsAsked);
         }
         if verdict.fails {
-            fate = Fate::Fails;
+            fate = WriteOutcome::Fails;
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.inside.push(None);
             (self.inside.len() - 1) as CommandId
         });
         self.submissions += 1;
-        self.inside[slot as usize] = Some(Inside {
+        self.inside[slot as usize] = Some(BackedCommand {
             command,
             submitted: now,
             turn: self.submissions,
@@ -507,7 +509,7 @@ impl<D: Device, C: Contents> Device for Kept<D, C> {
         self.drive.at_risk(ranges);
     }
 
-    /// The outcome of the drive itself, see [`Kept::lose_power`]: undecided data that was in its buffer, and
+    /// The outcome of the drive itself, see [`DataBackedDrive::lose_power`]: undecided data that was in its buffer, and
     /// outstanding commands, are lost.
     fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
         let back = self.lose_power(now, lost);

@@ -3,7 +3,7 @@
 //!
 //! The model computes times without data. A simulation has none: its buffers are `()`, and all operations on them are
 //! compiled away. A served pool and the crash checker have real buffers ([`Bytes`]), and put each drive into a
-//! [`Kept`], which transfers data when the drive reports that it has been transferred. Not modelled: protection
+//! [`DataBackedDrive`], which transfers data when the drive reports that it has been transferred. Not modelled: protection
 //! information, which only the live server has.
 //!
 //! The buffer with number 0 has no data ([`Payload`]'s default): it discards writes and reads as zeroes, so that a
@@ -28,10 +28,10 @@ pub use image::Image;
 pub use inject::{
     CommandKind, Draws, Effect, Injector, Lasting, Moment, OnHit, Rule, Trigger, Verdict,
 };
-pub use kept::Kept;
-pub use nothing::Nothing;
-pub use trouble::{READY, Trouble};
-pub use unflushed::{Undecided, Unflushed};
+pub use kept::DataBackedDrive;
+pub use nothing::NullContents;
+pub use trouble::{DriveFault, READY};
+pub use unflushed::{UndecidedWrite, UnflushedWrites};
 
 use core::num::Wrapping;
 
@@ -70,8 +70,8 @@ pub fn sum(bytes: &[u8]) -> u32 {
         // Most of a record that is written for the first time is zeroes.
         let zeroes = piece.len() == 4 * ZEROES as usize && is_zero(piece);
         match zeroes {
-            true => after_zeroes(&mut terms),
-            false => after(&mut terms, piece),
+            true => add_zeroes(&mut terms),
+            false => add_words(&mut terms, piece),
         }
     }
     let mut block = [0; 32];
@@ -92,7 +92,7 @@ pub fn is_zero(bytes: &[u8]) -> bool {
 }
 
 /// Updates the terms with these words.
-fn after(terms: &mut [u64; 4], words: &[u8]) {
+fn add_words(terms: &mut [u64; 4], words: &[u8]) {
     for word in words.chunks_exact(4) {
         let mut four = [0; 4];
         four.copy_from_slice(word);
@@ -105,7 +105,7 @@ fn after(terms: &mut [u64; 4], words: &[u8]) {
 
 /// Updates the terms with [`ZEROES`] words that are zero: each has grown by the lower terms, multiplied by binomial
 /// coefficients.
-fn after_zeroes(terms: &mut [u64; 4]) {
+fn add_zeroes(terms: &mut [u64; 4]) {
     const ONE: Wrapping<u64> = Wrapping(ZEROES);
     const TWO: Wrapping<u64> = Wrapping(ONE.0 * (ZEROES + 1) / 2);
     const THREE: Wrapping<u64> = Wrapping(TWO.0 * (ZEROES + 2) / 3);
@@ -128,7 +128,7 @@ pub trait Buffers: Clone {
     fn take(&mut self, bytes: u32) -> Payload;
 
     /// Releases a buffer (the whole result of [`Buffers::take`]).
-    fn give_back(&mut self, payload: Payload);
+    fn release(&mut self, payload: Payload);
 
     /// Writes a record into a buffer.
     fn put(&mut self, to: Payload, record: &[u8]);
@@ -158,7 +158,7 @@ impl Buffers for () {
         Payload::default()
     }
     #[inline]
-    fn give_back(&mut self, _payload: Payload) {}
+    fn release(&mut self, _payload: Payload) {}
     #[inline]
     fn put(&mut self, _to: Payload, _record: &[u8]) {}
     #[inline]

@@ -6,9 +6,9 @@ use super::contents::{Contents, Unreadable, Unwritable};
 
 /// Discards writes and reads as zeroes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nothing;
+pub struct NullContents;
 
-impl Contents for Nothing {
+impl Contents for NullContents {
     fn read(&self, _at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
         into.fill(0);
         Ok(())

@@ -30,15 +30,15 @@ fn volatile_nand() -> NandConfig {
     config
 }
 
-fn nand(seed: u64) -> Kept<Nand, Image> {
+fn nand(seed: u64) -> DataBackedDrive<Nand, Image> {
     let config = volatile_nand();
     assert!(config.volatile_write_cache());
     let drive = config.build(Precondition::Fresh, seed);
-    Kept::new(drive, Image::default(), Bytes::default(), true)
+    DataBackedDrive::new(drive, Image::default(), Bytes::default(), true)
 }
 
-fn kept_ram(volatile: bool) -> Kept<Ram, Image> {
-    Kept::new(ram(), Image::default(), Bytes::default(), volatile)
+fn kept_ram(volatile: bool) -> DataBackedDrive<Ram, Image> {
+    DataBackedDrive::new(ram(), Image::default(), Bytes::default(), volatile)
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_drive_that_has_become_slow_keeps_the_laws() {
     for until in [Time::NEVER, Time::from_ns(2_000_000)] {
         conformance::check_drive(|_| {
             let mut drive = kept_ram(false);
-            drive.befall(Time::ZERO, Trouble::Slows { by, until });
+            drive.befall(Time::ZERO, DriveFault::Slows { by, until });
             drive
         });
     }
@@ -69,7 +69,7 @@ fn a_drive_that_is_slow_answers_later_and_one_that_dies_meanwhile_not_at_all() {
     let until = client.now + Span::from_ms(10);
     client
         .drive
-        .befall(client.now, Trouble::Slows { by, until });
+        .befall(client.now, DriveFault::Slows { by, until });
     let begin = client.now;
     client.write(0, 2);
     assert_eq!(client.now.since(begin), quick + by);
@@ -79,10 +79,10 @@ fn a_drive_that_is_slow_answers_later_and_one_that_dies_meanwhile_not_at_all() {
     client
         .drive
         .advance(client.now, client.now, &mut Vec::new());
-    client.drive.befall(client.now, Trouble::Dies);
+    client.drive.befall(client.now, DriveFault::Dies);
     let answer = client.wait();
     assert_eq!((answer.id, answer.status), (9, Status::Gone));
-    client.drive.befall(client.now, Trouble::Returns);
+    client.drive.befall(client.now, DriveFault::Returns);
     client.now = until;
     let begin = client.now;
     assert_eq!(client.byte(512), Ok(3));
@@ -96,12 +96,12 @@ fn a_drive_that_loses_its_power_alone_loses_what_it_had_not_flushed() {
     client.flush();
     client.write(0, 2);
     client.start(Command::write(9, 4096, 512), &[3; 512]);
-    client.drive.befall(client.now, Trouble::LosesPower);
+    client.drive.befall(client.now, DriveFault::LosesPower);
     let answer = client.wait();
     assert_eq!((answer.id, answer.status), (9, Status::Gone));
     assert_eq!(client.byte(0), Err(Status::Gone));
     client.now += Span::from_ms(1000);
-    client.drive.befall(client.now, Trouble::Returns);
+    client.drive.befall(client.now, DriveFault::Returns);
     assert_eq!(client.byte(0), Ok(1));
     assert_eq!(client.byte(4096), Ok(0));
     client.write(0, 4);
@@ -120,7 +120,7 @@ fn the_sum_is_castagnolis() {
 
 /// A client at QD1.
 struct Client<D> {
-    drive: Kept<D, Image>,
+    drive: DataBackedDrive<D, Image>,
     bytes: Bytes,
     now: Time,
 }
@@ -129,7 +129,7 @@ impl<D: Device> Client<D> {
     fn new(drive: D, volatile: bool) -> Client<D> {
         let bytes = Bytes::default();
         Client {
-            drive: Kept::new(drive, Image::default(), bytes.clone(), volatile),
+            drive: DataBackedDrive::new(drive, Image::default(), bytes.clone(), volatile),
             bytes,
             now: Time::ZERO,
         }
@@ -159,7 +159,7 @@ impl<D: Device> Client<D> {
     fn run(&mut self, command: Command, data: &[u8]) -> Status {
         let command = self.start(command, data);
         let status = self.wait().status;
-        self.bytes.give_back(command.payload);
+        self.bytes.release(command.payload);
         status
     }
 
@@ -184,7 +184,7 @@ impl<D: Device> Client<D> {
         let status = self.wait().status;
         let mut data = vec![0; bytes as usize];
         self.bytes.get(command.payload, &mut data);
-        self.bytes.give_back(command.payload);
+        self.bytes.release(command.payload);
         if status == Status::Success {
             Ok(data)
         } else {
@@ -222,13 +222,13 @@ fn reads_give_the_newest_and_a_power_cut_leaves_what_was_flushed_or_newer() {
         let mut stream = Stream::new(seed, "client");
         let mut sectors: BTreeMap<u64, Sector> = BTreeMap::new();
         for _ in 0..400 {
-            let at = stream.below(64) * 512;
+            let at = stream.uniform_below(64) * 512;
             let sector = sectors.entry(at).or_insert_with(|| Sector {
                 versions: vec![0],
                 durable: 0,
             });
             let newest = *sector.versions.last().expect("a version");
-            match stream.below(20) {
+            match stream.uniform_below(20) {
                 0 => {
                     client.flush();
                     for sector in sectors.values_mut() {
@@ -246,7 +246,7 @@ fn reads_give_the_newest_and_a_power_cut_leaves_what_was_flushed_or_newer() {
                     sector.durable = sector.versions.len() - 1;
                     client.write_through(at, newest.wrapping_add(1));
                 }
-                10 if stream.below(8) == 0 => {
+                10 if stream.uniform_below(8) == 0 => {
                     let mut ranges = Vec::new();
                     client.now = client.drive.power_cut(client.now, &mut ranges);
                     for (at, sector) in &mut sectors {
@@ -267,7 +267,7 @@ fn reads_give_the_newest_and_a_power_cut_leaves_what_was_flushed_or_newer() {
                 }
             }
         }
-        assert_eq!(client.bytes.taken(), 0);
+        assert_eq!(client.bytes.allocated(), 0);
     }
     assert!(kept_back > 50 && lost > 50, "{kept_back} kept, {lost} lost");
 }
@@ -326,18 +326,18 @@ fn each_trouble_does_what_it_says() {
     }
     client.flush();
 
-    befall(&mut client, Trouble::FailsWrite);
+    befall(&mut client, DriveFault::FailsWrite);
     assert_eq!(client.write(0, 2), Status::WriteFault);
-    befall(&mut client, Trouble::LosesWrite);
+    befall(&mut client, DriveFault::LosesWrite);
     assert_eq!(client.write(512, 2), Status::Success);
-    befall(&mut client, Trouble::Misdirects { by: 8192 });
+    befall(&mut client, DriveFault::Misdirects { by: 8192 });
     assert_eq!(client.write(1024, 2), Status::Success);
     let seen = [0, 512, 1024, 9216].map(|at| client.byte(at).expect("readable"));
     assert_eq!(seen, [1, 1, 1, 2]);
 
     befall(
         &mut client,
-        Trouble::Unreadable {
+        DriveFault::Unreadable {
             at: 512,
             bytes: 512,
         },
@@ -348,20 +348,20 @@ fn each_trouble_does_what_it_says() {
     assert_eq!(client.byte(512), Ok(3));
     client.flush();
     assert_eq!(client.byte(512), Ok(3));
-    befall(&mut client, Trouble::Rots { at: 700 });
+    befall(&mut client, DriveFault::Rots { at: 700 });
     assert_eq!(client.read(512, 512).expect("readable")[700 - 512], 2);
 
-    befall(&mut client, Trouble::Lies);
+    befall(&mut client, DriveFault::Lies);
     client.write_through(2048, 4);
     client.flush();
     assert_eq!((client.byte(2048), client.on_medium(2048)), (Ok(4), 0));
 
     client.start(Command::write(9, 4096, 512), &[5; 512]);
-    befall(&mut client, Trouble::Dies);
+    befall(&mut client, DriveFault::Dies);
     let answer = client.wait();
     assert_eq!((answer.id, answer.status), (9, Status::Gone));
     assert_eq!(client.byte(0), Err(Status::Gone));
-    befall(&mut client, Trouble::Returns);
+    befall(&mut client, DriveFault::Returns);
     // Writes that were outstanding at the failure may be done or not, and no completion reports it; the first is done.
     assert_eq!((client.byte(4096), client.byte(0)), (Ok(5), Ok(1)));
 }
@@ -371,7 +371,7 @@ fn a_drive_that_lies_loses_at_a_power_cut_what_it_called_durable() {
     for lies in [false, true] {
         let mut client = Client::new(volatile_nand().build(Precondition::Fresh, 1), true);
         if lies {
-            client.drive.befall(client.now, Trouble::Lies);
+            client.drive.befall(client.now, DriveFault::Lies);
         }
         client.write(0, 1);
         client.flush();
@@ -396,9 +396,9 @@ fn buffers_are_used_again_and_parts_of_them_copied() {
     bytes.copy(one, one.skip(512), 512);
     bytes.get(one.skip(512), &mut seen);
     assert_eq!(seen, [3; 512]);
-    bytes.give_back(one);
+    bytes.release(one);
     assert_eq!(bytes.take(16).buffer, one.buffer);
-    assert_eq!(bytes.taken(), 2);
+    assert_eq!(bytes.allocated(), 2);
     // The buffer without data discards writes and reads as zeroes.
     let nowhere = crate::command::Payload::default();
     bytes.put(nowhere, &[1; 64]);
@@ -436,7 +436,7 @@ proptest! {
     fn a_cache_gives_the_newest_and_flushes_up_to_a_mark(
         steps in prop::collection::vec((0u64..20, 1u64..8, 0u8..8), 1..50)
     ) {
-        let (mut cache, mut medium) = (Unflushed::default(), Image::default());
+        let (mut cache, mut medium) = (UnflushedWrites::default(), Image::default());
         let mut sectors: Vec<Vec<(u64, u8)>> = vec![vec![(0, 0)]; 32];
         for (order, (sector, count, what)) in (1..).zip(steps) {
             let (at, bytes) = (sector * 512, count * 512);
@@ -482,12 +482,12 @@ proptest! {
         writes in prop::collection::vec((0u64..24, 1u64..8, 3u8..100), 1..30),
         buffered in prop::collection::btree_set(0u64..32, 0..20),
     ) {
-        let (mut cache, mut medium) = (Unflushed::default(), Image::default());
+        let (mut cache, mut medium) = (UnflushedWrites::default(), Image::default());
         for (order, &(sector, count, what)) in (1..).zip(&writes) {
             let data = vec![what; (count * 512) as usize];
             cache.push(order, sector * 512, count * 512, Some(&data));
         }
-        let read = |cache: &Unflushed, medium: &Image| {
+        let read = |cache: &UnflushedWrites, medium: &Image| {
             let mut data = vec![0; 32 * 512];
             medium.read(0, &mut data).expect("in memory");
             cache.overlay(0, &mut data);
@@ -497,7 +497,7 @@ proptest! {
         let ranges = buffered.iter().map(|&sector| Range { offset: sector * 512, bytes: 512 });
         cache.settle(ranges.collect(), &mut medium).expect("in memory");
         prop_assert_eq!(read(&cache, &medium), before.clone());
-        let inside = |record: &Undecided| {
+        let inside = |record: &UndecidedWrite| {
             let sectors = record.at / 512..(record.at + record.bytes) / 512;
             sectors.into_iter().all(|sector| buffered.contains(&sector))
         };

@@ -12,7 +12,7 @@ pub const READY: Span = Span::from_ms(1000);
 
 /// A fault of a drive, permanent or single.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Trouble {
+pub enum DriveFault {
     /// The drive fails and does not respond: outstanding and later commands end with [`crate::Status::Gone`].
     Dies,
     /// The drive loses its power and does not respond until it returns. The content of its volatile cache and

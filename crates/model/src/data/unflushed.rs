@@ -11,7 +11,7 @@ use crate::device::Range;
 
 /// A write whose outcome after a power cut now is undecided.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Undecided {
+pub struct UndecidedWrite {
     /// Position among the drive's acknowledgements; outstanding writes follow all of them, in order of submission.
     pub order: u64,
     /// First byte on the drive.
@@ -24,7 +24,7 @@ pub struct Undecided {
     pub inside: bool,
 }
 
-impl Undecided {
+impl UndecidedWrite {
     fn end(&self) -> u64 {
         self.at + self.bytes
     }
@@ -52,13 +52,13 @@ impl Undecided {
         }
     }
 
-    fn part(&self, from: u64, until: u64, mut memory: Vec<u8>) -> Undecided {
+    fn part(&self, from: u64, until: u64, mut memory: Vec<u8>) -> UndecidedWrite {
         let data = self.data.as_ref().map(|data| {
             memory.clear();
             memory.extend_from_slice(&data[(from - self.at) as usize..(until - self.at) as usize]);
             memory
         });
-        Undecided {
+        UndecidedWrite {
             at: from,
             bytes: until - from,
             data,
@@ -69,20 +69,20 @@ impl Undecided {
 
 /// Writes that are acknowledged and not durable, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Unflushed {
-    records: Vec<Undecided>,
+pub struct UnflushedWrites {
+    records: Vec<UndecidedWrite>,
     /// Memory of removed records, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
-impl Unflushed {
+impl UnflushedWrites {
     /// Whether everything is durable.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
     /// Returns its writes, oldest first.
-    pub fn records(&self) -> &[Undecided] {
+    pub fn records(&self) -> &[UndecidedWrite] {
         &self.records
     }
 
@@ -94,7 +94,7 @@ impl Unflushed {
             memory.extend_from_slice(data);
             memory
         });
-        self.records.push(Undecided {
+        self.records.push(UndecidedWrite {
             order,
             at,
             bytes,
@@ -130,7 +130,7 @@ impl Unflushed {
                 .records
                 .iter()
                 .filter(|record| record.at <= until && record.end() > until);
-            match further.map(Undecided::end).max() {
+            match further.map(UndecidedWrite::end).max() {
                 Some(next) => until = next,
                 None => return false,
             }

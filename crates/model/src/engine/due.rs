@@ -1,12 +1,12 @@
-//! Timed events of one type, stored by [`Events`] in 32 bits each.
+//! Timed events of one type, stored by [`EventQueue`] in 32 bits each.
 
 use core::marker::PhantomData;
 
-use super::Events;
+use super::EventQueue;
 use crate::time::Time;
 
 /// A value that packs into 32 bits and unpacks unchanged.
-pub trait Packed: Sized {
+pub trait EventPayload: Sized {
     /// Packs the value into a number.
     fn pack(self) -> u32;
     /// Returns the value that was packed into this number.
@@ -15,21 +15,21 @@ pub trait Packed: Sized {
 
 /// Events in order of time; events of one time are in order of insertion.
 #[derive(Clone, Debug)]
-pub struct Due<E> {
-    events: Events,
+pub struct TypedEventQueue<E> {
+    events: EventQueue,
     of: PhantomData<E>,
 }
 
-impl<E> Default for Due<E> {
-    fn default() -> Due<E> {
-        Due {
-            events: Events::default(),
+impl<E> Default for TypedEventQueue<E> {
+    fn default() -> TypedEventQueue<E> {
+        TypedEventQueue {
+            events: EventQueue::default(),
             of: PhantomData,
         }
     }
 }
 
-impl<E: Packed> Due<E> {
+impl<E: EventPayload> TypedEventQueue<E> {
     /// Returns the time at which the first event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {

@@ -14,7 +14,7 @@ const ARITY: usize = 4;
 /// At most 2^32 insertions are possible between two moments at which the queue is empty of older ones. `push` and `pop`
 /// are O(log n) and allocate only when the queue grows beyond its largest size so far.
 #[derive(Clone, Debug)]
-pub struct Events {
+pub struct EventQueue {
     /// `time << 64 | sequence << 32 | payload`, smallest first.
     heap: Vec<u128>,
     /// When the first event is due; read after each event of any device.
@@ -22,16 +22,16 @@ pub struct Events {
     sequence: u32,
 }
 
-impl Default for Events {
-    fn default() -> Events {
-        Events::with_capacity(0)
+impl Default for EventQueue {
+    fn default() -> EventQueue {
+        EventQueue::with_capacity(0)
     }
 }
 
-impl Events {
+impl EventQueue {
     /// Creates an empty queue with capacity for `capacity` events.
-    pub fn with_capacity(capacity: usize) -> Events {
-        Events {
+    pub fn with_capacity(capacity: usize) -> EventQueue {
+        EventQueue {
             heap: Vec::with_capacity(capacity),
             next: Time::NEVER,
             sequence: 0,
@@ -126,7 +126,7 @@ mod tests {
     proptest! {
         #[test]
         fn events_come_in_order_of_time_then_insertion(times in prop::collection::vec(0u64..50, 0..200)) {
-            let mut events = Events::default();
+            let mut events = EventQueue::default();
             for (index, &time) in times.iter().enumerate() {
                 events.push(Time::from_ns(time), index as u32);
             }

@@ -8,8 +8,8 @@ mod station;
 mod wheel;
 
 pub use agenda::Agenda;
-pub use due::{Due, Packed};
-pub use events::Events;
+pub use due::{EventPayload, TypedEventQueue};
+pub use events::EventQueue;
 pub use slab::Slab;
 pub use station::Station;
 pub use wheel::Wheel;

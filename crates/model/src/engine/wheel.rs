@@ -3,13 +3,13 @@
 //!
 //! A NAND drive in the middle of a large command has one event for each 4 KiB unit, all within some tens of
 //! microseconds. A heap of 256 events takes 40 ns for each. Here an event enters its slot and leaves it at a cost that
-//! does not depend on their number. The order equals that of [`Events`]: by time, then by insertion.
+//! does not depend on their number. The order equals that of [`EventQueue`]: by time, then by insertion.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
 
-use super::Events;
+use super::EventQueue;
 use crate::time::Time;
 
 /// A slot is 128 ns wide.
@@ -21,13 +21,13 @@ const WORDS: usize = SLOTS / 64;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct WheelEntry {
     at: Time,
     payload: u32,
     next: u32,
 }
 
-/// Events with a payload of 32 bits, like [`Events`].
+/// Events with a payload of 32 bits, like [`EventQueue`].
 ///
 /// If events in the heap and in the wheel are due at one time, those in the heap come first. They were inserted when
 /// that time was not near yet, and a time stays near until it has come.
@@ -38,12 +38,12 @@ pub struct Wheel {
     /// Slots that are not empty, and words of `used` that are not zero.
     used: [u64; WORDS],
     words: u32,
-    nodes: Vec<Node>,
+    nodes: Vec<WheelEntry>,
     free: u32,
     /// Number (time / width) of the slot before which the wheel has no event; up to [`SLOTS`] later slots are near. It
     /// never decreases.
     base: u64,
-    far: Events,
+    far: EventQueue,
     /// When the first of all events is due.
     next: Time,
 }
@@ -58,7 +58,7 @@ impl Wheel {
             nodes: Vec::with_capacity(capacity),
             free: NONE,
             base: 0,
-            far: Events::with_capacity(capacity),
+            far: EventQueue::with_capacity(capacity),
             next: Time::NEVER,
         }
     }
@@ -101,7 +101,7 @@ impl Wheel {
         {
             (before, after) = (after, other.next);
         }
-        let node = Node {
+        let node = WheelEntry {
             at,
             payload,
             next: after,
@@ -153,7 +153,7 @@ impl Wheel {
             self.words &= !(emptied << (slot / 64));
             following = self.first_from(slot);
         }
-        self.next = self.at(following).min(self.far.next());
+        self.next = self.due_time(following).min(self.far.next());
         Some(payload)
     }
 
@@ -161,13 +161,13 @@ impl Wheel {
     fn pop_far(&mut self, now: Time) -> Option<u32> {
         let payload = self.far.pop_due(now);
         let slot = self.base as usize % SLOTS;
-        self.next = self.at(self.first_from(slot)).min(self.far.next());
+        self.next = self.due_time(self.first_from(slot)).min(self.far.next());
         payload
     }
 
     /// Returns the time at which an event of the wheel is due.
     #[inline]
-    fn at(&self, index: u32) -> Time {
+    fn due_time(&self, index: u32) -> Time {
         self.nodes
             .get(index as usize)
             .map_or(Time::NEVER, |node| node.at)
@@ -197,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Removes the first event and returns it with its time.
-    fn pop(wheel: &mut Wheel, events: &mut Events) -> Option<(Time, u32)> {
+    fn pop(wheel: &mut Wheel, events: &mut EventQueue) -> Option<(Time, u32)> {
         let now = wheel.next();
         assert_eq!(now, events.next());
         let popped = wheel.pop_due(now);
@@ -245,7 +245,7 @@ mod tests {
         fn it_orders_as_the_heap_does(
             steps in prop::collection::vec((0u64..5, prop::collection::vec((0u32..24, 0u64..1 << 22), 0..12)), 1..80),
         ) {
-            let (mut wheel, mut events) = (Wheel::with_capacity(4), Events::default());
+            let (mut wheel, mut events) = (Wheel::with_capacity(4), EventQueue::default());
             let (mut now, mut payload) = (Time::ZERO, 0);
             for (pops, pushes) in steps {
                 for (scale, delay) in pushes {

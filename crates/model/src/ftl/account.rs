@@ -71,7 +71,7 @@ impl Account {
     }
 
     #[inline]
-    pub(super) fn taken(&mut self, slots: u32) {
+    pub(super) fn use_slots(&mut self, slots: u32) {
         self.room -= f64::from(slots);
     }
 

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 /// One bit per piece. A tracker of no pieces records nothing.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Changed(Vec<u64>);
+pub(super) struct ChangeTracker(Vec<u64>);
 
-impl Changed {
+impl ChangeTracker {
     /// Creates a tracker of `pieces` pieces without changes.
-    pub(super) fn none_of(pieces: usize) -> Changed {
-        Changed(vec![0; pieces.div_ceil(64)])
+    pub(super) fn none_of(pieces: usize) -> ChangeTracker {
+        ChangeTracker(vec![0; pieces.div_ceil(64)])
     }
 
     /// Marks a piece as possibly changed. Pieces beyond the range are ignored.

@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Block, Ftl, Page, Shape, Slot};
+use super::{Block, Ftl, FtlGeometry, Page, Slot};
 
 /// Pages of host data that GC keeps a die ready for. The number is small, so that at every moment a drive collects as
 /// much as the host writes, and not in bursts.
@@ -16,7 +16,7 @@ pub const AHEAD_PAGES: i64 = 3;
 
 /// A copy in progress: the page and its source slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Copying {
+pub struct PageCopy {
     /// The logical page.
     pub page: Page,
     /// The slot it was read from.
@@ -35,9 +35,9 @@ pub struct Collecting {
     /// Units that the read in progress returns.
     pub sensing: u32,
     /// Copies read but not programmed: less than two pages.
-    pub gathered: Vec<Copying>,
+    pub gathered: Vec<PageCopy>,
     /// Copies being programmed.
-    pub programming: Vec<Copying>,
+    pub programming: Vec<PageCopy>,
     /// Blocks that have been read completely, in order.
     pub emptied: Vec<Block>,
     /// Host slots that may be programmed here before GC must continue, multiplied by the slots per block.
@@ -46,7 +46,7 @@ pub struct Collecting {
 
 impl Collecting {
     /// Creates a state in which no GC is in progress and the budget is at its target.
-    pub fn new(shape: &Shape) -> Collecting {
+    pub fn new(shape: &FtlGeometry) -> Collecting {
         let slots = shape.page_slots as usize;
         Collecting {
             victim: None,
@@ -61,7 +61,7 @@ impl Collecting {
     }
 
     /// Copies the state of another, reusing this one's memory.
-    pub fn go_on_from(&mut self, other: &Collecting) {
+    pub fn copy_from(&mut self, other: &Collecting) {
         self.victim = other.victim;
         self.scanned = other.scanned;
         self.gain = other.gain;
@@ -104,7 +104,7 @@ impl Collecting {
             let held = self.gathered.len();
             for from in (0..shape.page_slots).map(|further| first.plus(further)) {
                 if let Some(page) = ftl.valid_page(from) {
-                    self.gathered.push(Copying { page, from });
+                    self.gathered.push(PageCopy { page, from });
                 }
             }
             self.scanned += shape.page_slots;
@@ -146,6 +146,6 @@ impl Collecting {
 
 /// Returns the price of a page of host data in a die's budget.
 #[inline]
-pub fn page_price(shape: &Shape) -> i64 {
+pub fn page_price(shape: &FtlGeometry) -> i64 {
     i64::from(shape.page_slots) * i64::from(shape.block_slots)
 }

@@ -3,10 +3,10 @@
 
 use strength_reduce::StrengthReducedU32 as Divisor;
 
-use super::geometry::Shape;
+use super::geometry::FtlGeometry;
 use super::numbers::{Block, Die, Slot};
 
-/// The numbers of a [`Shape`] that are used as divisors.
+/// The numbers of a [`FtlGeometry`] that are used as divisors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisors {
     /// Slots per stripe.
@@ -20,7 +20,7 @@ pub(crate) struct Divisors {
 
 impl Divisors {
     /// Creates the divisors of a shape.
-    pub(crate) fn of(shape: &Shape) -> Divisors {
+    pub(crate) fn new(shape: &FtlGeometry) -> Divisors {
         Divisors {
             stripe: Divisor::new(shape.stripe),
             dies: Divisor::new(shape.dies),
@@ -59,14 +59,14 @@ impl Divisors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::Geometry;
+    use crate::ftl::NandGeometry;
 
     #[test]
     fn they_tell_what_division_tells() {
         for (planes, channels, page_bytes) in
             [(1, 1, 4096), (2, 3, 16384), (3, 4, 4096), (1, 5, 8192)]
         {
-            let shape = Geometry {
+            let shape = NandGeometry {
                 channels,
                 dies_per_channel: 5,
                 planes,
@@ -80,7 +80,7 @@ mod tests {
             }
             .shape(4)
             .expect("possible");
-            let by = Divisors::of(&shape);
+            let by = Divisors::new(&shape);
             for slot in (0..shape.slots()).map(Slot) {
                 assert_eq!(by.die_of(slot), Die(slot.0 / shape.die_slots));
                 assert_eq!(by.block_of(slot), Block(slot.0 / shape.block_slots));

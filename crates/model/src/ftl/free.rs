@@ -41,7 +41,7 @@ impl FreeBlocks {
 
     /// Returns the number of free blocks of a die.
     #[inline]
-    pub(super) fn of(&self, die: Die) -> u32 {
+    pub(super) fn count(&self, die: Die) -> u32 {
         self.counts[die.index()]
     }
 
@@ -72,7 +72,7 @@ mod tests {
         for (die, block) in [(0, 3), (1, 9), (0, 1)] {
             free.push(Die(die), Block(block));
         }
-        let counts = |free: &FreeBlocks| (free.of(Die(0)), free.of(Die(1)), free.all());
+        let counts = |free: &FreeBlocks| (free.count(Die(0)), free.count(Die(1)), free.all());
         assert_eq!(counts(&free), (2, 1, 3));
         let before = free.clone();
         assert_eq!(free.pop(Die(0)), Some(Block(3)));

@@ -2,7 +2,7 @@
 //!
 //! A *slot* holds one 4 KiB map unit. Here, a *page* is a multi-plane page of one die (all planes programmed together)
 //! and a *block* is the multi-plane block of such pages, because the modelled drives allocate and erase in these units.
-//! Not modelled: locations of bad blocks and parity (they are capacity that [`Geometry::reserved`] removes).
+//! Not modelled: locations of bad blocks and parity (they are capacity that [`NandGeometry::reserved`] removes).
 
 use alloc::format;
 use alloc::string::String;
@@ -16,7 +16,7 @@ pub const UNIT: u32 = 4096;
 /// The NAND array of a drive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Geometry {
+pub struct NandGeometry {
     /// Number of channels of the controller.
     pub channels: u32,
     /// Number of dies per channel.
@@ -63,7 +63,7 @@ impl core::error::Error for GeometryError {}
 
 /// A geometry in the units of the translation layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct FtlGeometry {
     /// Number of channels.
     pub channels: u32,
     /// Number of dies.
@@ -79,7 +79,7 @@ pub struct Shape {
     /// Logical pages of 4 KiB.
     pub logical: u32,
     /// Logical pages, counted from the first one, that hold data in a written initial state; the others are trimmed.
-    /// All of them, unless set by [`Shape::filled_to`].
+    /// All of them, unless set by [`FtlGeometry::filled_to`].
     pub written: u32,
     /// Pages of 4 KiB that are written together, aligned to a multiple of this number: the indirection unit.
     pub together: u32,
@@ -87,14 +87,14 @@ pub struct Shape {
     pub stripe: u32,
 }
 
-impl Geometry {
-    /// Checks the geometry and computes its [`Shape`].
+impl NandGeometry {
+    /// Checks the geometry and computes its [`FtlGeometry`].
     ///
     /// # Errors
     /// Names the invalid value: a zero, a page that is not a multiple of the unit, more slots than fit into 32 bits, or
     /// too little spare area for garbage collection (GC). GC needs `spare_blocks` free and open blocks per die, and a
     /// few more.
-    pub fn shape(&self, spare_blocks: u32) -> Result<Shape, GeometryError> {
+    pub fn shape(&self, spare_blocks: u32) -> Result<FtlGeometry, GeometryError> {
         let fail = |what: String| Err(GeometryError(what));
         if let Some(name) = self.first_zero() {
             return fail(format!("{name} is zero"));
@@ -149,7 +149,7 @@ impl Geometry {
                  {needed} units are needed"
             ));
         }
-        Ok(Shape {
+        Ok(FtlGeometry {
             channels: self.channels,
             dies: dies as u32,
             page_slots: page_slots as u32,
@@ -209,14 +209,14 @@ impl Geometry {
     }
 }
 
-impl Shape {
+impl FtlGeometry {
     /// Returns the shape with data in this share of the logical pages, 0 to 1, in whole indirection units; at least one
     /// unit.
     #[must_use]
-    pub fn filled_to(self, share: f64) -> Shape {
+    pub fn filled_to(self, share: f64) -> FtlGeometry {
         let units = self.logical / self.together;
         let written = libm::floor(f64::from(units) * share) as u32;
-        Shape {
+        FtlGeometry {
             written: written.clamp(1, units) * self.together,
             ..self
         }

@@ -21,15 +21,15 @@ use alloc::vec::Vec;
 use strength_reduce::StrengthReducedU32 as Divisor;
 
 use super::divisors::Divisors;
-use super::geometry::Shape;
+use super::geometry::FtlGeometry;
 use super::numbers::{Die, Page, Slot};
 use super::permutation::Permutation;
 use crate::random::Stream;
 
 /// Initial locations of all logical pages that hold data: the first pages, as many as the shape defines as written.
 #[derive(Clone, Debug)]
-pub struct Layout {
-    shape: Shape,
+pub struct InitialLayout {
+    shape: FtlGeometry,
     by: Divisors,
     /// For random locations; `None` for sequential ones.
     random: Option<Random>,
@@ -72,9 +72,9 @@ pub fn closed_form_write_amplification(share: f64) -> f64 {
     1.0 / (1.0 - victim_share(share))
 }
 
-impl Layout {
+impl InitialLayout {
     /// Returns the layout after one sequential fill.
-    pub fn filled(shape: Shape) -> Layout {
+    pub fn filled(shape: FtlGeometry) -> InitialLayout {
         let data = data_slots(shape);
         let counts: Vec<u32> = (0..shape.blocks)
             .map(|block| {
@@ -82,12 +82,12 @@ impl Layout {
                     .min(shape.block_slots)
             })
             .collect();
-        Layout::with_counts(shape, &counts, None)
+        InitialLayout::with_counts(shape, &counts, None)
     }
 
     /// Returns the layout that greedy collection reaches under uniformly random writes, with `free` blocks of each die
     /// erased, and the newest block (block 0) half written by collection.
-    pub fn steady(shape: Shape, free: u32, seed: u64) -> Layout {
+    pub fn steady(shape: FtlGeometry, free: u32, seed: u64) -> InitialLayout {
         let data = data_slots(shape);
         let half_page = shape.block_slots / 2 / shape.page_slots * shape.page_slots;
         // Whole pages: the next one is written after them.
@@ -107,10 +107,10 @@ impl Layout {
             within_block: Permutation::new(shape.block_slots / shape.together, &mut random),
             open_block: 0,
         };
-        Layout::with_counts(shape, &counts, Some(places))
+        InitialLayout::with_counts(shape, &counts, Some(places))
     }
 
-    fn with_counts(shape: Shape, counts: &[u32], random: Option<Random>) -> Layout {
+    fn with_counts(shape: FtlGeometry, counts: &[u32], random: Option<Random>) -> InitialLayout {
         let mut first = Vec::with_capacity(counts.len() + 1);
         let mut sum = 0;
         first.push(0);
@@ -127,8 +127,8 @@ impl Layout {
             // For values that do not fit, the search starts early.
             coarse.push(u16::try_from(block).unwrap_or(u16::MAX));
         }
-        Layout {
-            by: Divisors::of(&shape),
+        InitialLayout {
+            by: Divisors::new(&shape),
             shape,
             random,
             first,
@@ -227,7 +227,7 @@ impl Layout {
 
 /// Maps the indirection unit of this page or slot, and keeps the position within the unit.
 #[inline]
-fn together(at: u32, shape: &Shape, goes: impl Fn(u32) -> u32) -> u32 {
+fn together(at: u32, shape: &FtlGeometry, goes: impl Fn(u32) -> u32) -> u32 {
     match shape.together {
         1 => goes(at),
         whole => goes(at / whole) * whole + at % whole,
@@ -240,7 +240,7 @@ fn tweak(die: u32, block: u32) -> u32 {
 }
 
 /// Returns the data slots of the fullest die: logical pages are distributed one stripe at a time.
-fn data_slots(shape: Shape) -> u32 {
+fn data_slots(shape: FtlGeometry) -> u32 {
     shape.written.div_ceil(shape.stripe).div_ceil(shape.dies) * shape.stripe
 }
 
@@ -278,15 +278,15 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::ftl::Geometry;
+    use crate::ftl::NandGeometry;
     use proptest::prelude::*;
 
-    fn shape(channels: u32, logical: u64, together: u32) -> Shape {
+    fn shape(channels: u32, logical: u64, together: u32) -> FtlGeometry {
         of_planes(2, channels, logical, together)
     }
 
-    fn of_planes(planes: u32, channels: u32, logical: u64, together: u32) -> Shape {
-        Geometry {
+    fn of_planes(planes: u32, channels: u32, logical: u64, together: u32) -> FtlGeometry {
+        NandGeometry {
             channels,
             dies_per_channel: 2,
             planes,
@@ -302,7 +302,7 @@ mod tests {
         .expect("a possible geometry")
     }
 
-    fn check(shape: Shape, layout: &Layout) {
+    fn check(shape: FtlGeometry, layout: &InitialLayout) {
         let mut valid = vec![0; (shape.dies * shape.blocks) as usize];
         for page in (shape.written..shape.logical).map(Page) {
             assert_eq!(layout.slot_of(page), None);
@@ -335,11 +335,11 @@ mod tests {
             for together in [1, 2, 4] {
                 let shape = shape(channels, (slots as f64 * size) as u64, together);
                 // At least an indirection unit, at most a page.
-                let finer = Shape { stripe: 4, ..shape };
-                let fine = Shape { stripe: together, ..shape };
+                let finer = FtlGeometry { stripe: 4, ..shape };
+                let fine = FtlGeometry { stripe: together, ..shape };
                 for shape in [shape, shape.filled_to(filled), finer, fine, fine.filled_to(filled)] {
-                    check(shape, &Layout::filled(shape));
-                    let steady = Layout::steady(shape, 3, seed);
+                    check(shape, &InitialLayout::filled(shape));
+                    let steady = InitialLayout::steady(shape, 3, seed);
                     let (_, written) = steady.open_block().expect("collection is writing");
                     assert_eq!(written % shape.page_slots, 0);
                     check(shape, &steady);
@@ -347,19 +347,19 @@ mod tests {
             }
             // No value is a power of two.
             let odd = of_planes(3, channels, (slots as f64 * 1.5 * size) as u64, 1);
-            check(odd, &Layout::filled(odd));
-            check(odd, &Layout::steady(odd, 3, seed));
+            check(odd, &InitialLayout::filled(odd));
+            check(odd, &InitialLayout::steady(odd, 3, seed));
         }
     }
 
     /// Neighbouring pages are on neighbouring dies, and a multi-plane page contains them at a fixed distance.
     #[test]
     fn a_first_fill_is_dealt_out_by_stripes() {
-        let shape = Shape {
+        let shape = FtlGeometry {
             stripe: 2,
             ..shape(2, 4000, 1)
         };
-        let layout = Layout::filled(shape);
+        let layout = InitialLayout::filled(shape);
         let slot = |page| layout.slot_of(Page(page)).expect("written");
         for page in 0..32 {
             assert_eq!(layout.by.die_of(slot(page)).0, page / 2 % shape.dies);
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn an_indirection_unit_lies_together() {
         let shape = shape(2, 4000, 4);
-        let layout = Layout::steady(shape, 3, 7);
+        let layout = InitialLayout::steady(shape, 3, 7);
         for unit in (0..shape.logical).step_by(4) {
             let first = layout.slot_of(Page(unit)).expect("written");
             assert_eq!(first.0 % 4, 0);

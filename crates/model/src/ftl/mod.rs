@@ -3,7 +3,7 @@
 //! The page map has 4 bytes per entry in both directions. Invalidation is lazy: a slot is valid if the map still points
 //! to it. Each die has one open block for the host and one for garbage collection (GC). GC selects its victim greedily
 //! among a die's closed blocks. `media::nand::Nand` looks up locations here and reports what has been programmed.
-//! [`Replay`] writes without time, for warm-up and as the brute-force way of preconditioning.
+//! [`UntimedWriter`] writes without time, for warm-up and as the brute-force way of preconditioning.
 //!
 //! Not modelled: separation of hot and cold data, wear levelling beyond using erased blocks in order, and the medium
 //! traffic of the map itself (the whole map is in the DRAM of these drives).
@@ -31,23 +31,23 @@ mod tests;
 
 pub use collecting::{AHEAD_PAGES, Collecting, page_price};
 pub(crate) use divisors::Divisors;
-pub use geometry::{Geometry, GeometryError, Shape, UNIT};
-pub use layout::{Layout, closed_form_write_amplification, victim_share};
+pub use geometry::{FtlGeometry, GeometryError, NandGeometry, UNIT};
+pub use layout::{InitialLayout, closed_form_write_amplification, victim_share};
 pub use numbers::{Block, BufferSlot, Die, Page, Slot};
 pub use permutation::Permutation;
-pub use place::{Foreseen, Place};
-pub use replay::{Replay, brute_force, warm_up};
-pub use reset::Saved;
+pub use place::{PageLocation, PrecomputedSlot};
+pub use replay::{UntimedWriter, brute_force, warm_up};
+pub use reset::FtlSnapshot;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use account::Account;
 pub use account::Traffic;
-use changed::Changed;
+use changed::ChangeTracker;
 use free::FreeBlocks;
 use map::{INITIAL, Map};
-use reset::Tables;
+use reset::FtlTables;
 use reverse::Reverse;
 use slc::SlcPool;
 use stale::Stale;
@@ -97,11 +97,11 @@ impl Watermark {
 /// The flash translation layer of one drive.
 #[derive(Clone, Debug)]
 pub struct Ftl {
-    shape: Shape,
+    shape: FtlGeometry,
     by: Divisors,
     watermark: Watermark,
     /// Initial layout; `None` if nothing was written at the start.
-    layout: Option<Layout>,
+    layout: Option<InitialLayout>,
     map: Map,
     /// By slot: zero (as in the layout), [`PADDING`], or one more than the page programmed there.
     reverse: Reverse,
@@ -117,23 +117,23 @@ pub struct Ftl {
     traffic: Traffic,
     account: Account,
     /// By block: whether its entries of `reverse` may have changed since a state was saved.
-    changed: Changed,
+    changed: ChangeTracker,
     /// The content of the tables does not apply yet: all pages are at their initial locations.
     asleep: bool,
 }
 
 impl Ftl {
     /// Creates the FTL of a drive with this layout, or with nothing written.
-    pub fn new(shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
-        Ftl::with_tables(shape, watermark, layout, Tables::new(&shape))
+    pub fn new(shape: FtlGeometry, watermark: Watermark, layout: Option<InitialLayout>) -> Ftl {
+        Ftl::with_tables(shape, watermark, layout, FtlTables::new(&shape))
     }
 
     /// Like [`Ftl::new`], with tables of this shape that are empty.
     fn with_tables(
-        shape: Shape,
+        shape: FtlGeometry,
         watermark: Watermark,
-        layout: Option<Layout>,
-        tables: Tables,
+        layout: Option<InitialLayout>,
+        tables: FtlTables,
     ) -> Ftl {
         let blocks = (shape.dies * shape.blocks) as usize;
         let closed = OpenBlock {
@@ -141,7 +141,7 @@ impl Ftl {
             next: shape.block_slots,
         };
         let mut ftl = Ftl {
-            by: Divisors::of(&shape),
+            by: Divisors::new(&shape),
             shape,
             watermark,
             map: tables.map,
@@ -154,7 +154,7 @@ impl Ftl {
             slc: None,
             traffic: Traffic::default(),
             account: Account::default(),
-            changed: Changed::default(),
+            changed: ChangeTracker::default(),
             asleep: false,
             layout: None,
         };
@@ -168,7 +168,7 @@ impl Ftl {
                     ftl.valid[block.index()] = valid as u16;
                 }
             }
-            if let Some((nth, written)) = layout.as_ref().and_then(Layout::open_block) {
+            if let Some((nth, written)) = layout.as_ref().and_then(InitialLayout::open_block) {
                 ftl.reopen(die, shape.block(die, nth), written);
             }
         }
@@ -264,7 +264,7 @@ impl Ftl {
     }
 
     /// Returns the shape of the array.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &FtlGeometry {
         &self.shape
     }
 
@@ -297,21 +297,21 @@ impl Ftl {
 
     /// Records that the newest version of `page` is in a slot of the write buffer; returns its previous location.
     #[inline]
-    pub fn stage(&mut self, page: Page, held: BufferSlot) -> Place {
+    pub fn stage(&mut self, page: Page, held: BufferSlot) -> PageLocation {
         let value = self.buffer_base() + held.0;
         self.replace(page, value)
     }
 
     /// Deallocates a page; returns its previous location.
-    pub fn deallocate(&mut self, page: Page) -> Place {
+    pub fn deallocate(&mut self, page: Page) -> PageLocation {
         self.replace(page, UNMAPPED)
     }
 
     #[inline]
-    fn replace(&mut self, page: Page, value: u32) -> Place {
+    fn replace(&mut self, page: Page, value: u32) -> PageLocation {
         let entry = core::mem::replace(self.map.entry(page), value);
         let old = self.place(self.resolve(entry, page));
-        if let Place::Flash(slot) = old {
+        if let PageLocation::Flash(slot) = old {
             self.invalidate(slot);
         }
         old
@@ -454,7 +454,7 @@ impl Ftl {
         // The rest of a pSLC block is not usable space.
         let last = open.next >= limit;
         let lost = if last { shape.block_slots - limit } else { 0 };
-        self.account.taken(shape.page_slots + lost);
+        self.account.use_slots(shape.page_slots + lost);
         Some(slot)
     }
 
@@ -470,7 +470,7 @@ impl Ftl {
     /// Whether [`Ftl::take_page`] would return a page for this writer.
     #[inline]
     pub fn has_page(&self, die: Die, writer: Writer) -> bool {
-        let free = self.free.of(die);
+        let free = self.free.count(die);
         let may_open = match (writer, &self.slc) {
             (Writer::Host, _) => free > COLLECTION_RESERVE,
             (Writer::Collection, _) => free > 0,
@@ -504,12 +504,12 @@ impl Ftl {
     /// Whether the number of a die's free blocks is low enough that it should collect.
     #[inline]
     pub fn wants_collection(&self, die: Die) -> bool {
-        self.free.of(die) <= self.watermark.low
+        self.free.count(die) <= self.watermark.low
     }
 
     /// Returns the number of free blocks of a die.
     pub fn free_blocks(&self, die: Die) -> u32 {
-        self.free.of(die)
+        self.free.count(die)
     }
 
     /// Removes and returns the closed block of a die with the fewest valid slots, and its valid count, if collecting it
@@ -574,7 +574,7 @@ impl Ftl {
     pub fn check(&self) {
         let mut counted = vec![0u16; self.valid.len()];
         for page in (0..self.shape.logical).map(Page) {
-            if let Place::Flash(slot) = self.locate(page) {
+            if let PageLocation::Flash(slot) = self.locate(page) {
                 assert_eq!(self.valid_page(slot), Some(page), "{page:?} in {slot:?}");
                 counted[self.by.block_of(slot).index()] += 1;
             }

@@ -8,7 +8,7 @@ use super::{Ftl, UNMAPPED};
 
 /// Location of a logical page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum PageLocation {
     /// No location: it reads as zeroes.
     Unmapped,
     /// In this slot of the write buffer.
@@ -19,11 +19,11 @@ pub enum Place {
 
 /// Location of a page in the layout, computed in advance, if the layout determines the page's location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Foreseen(u32);
+pub struct PrecomputedSlot(u32);
 
-impl Foreseen {
+impl PrecomputedSlot {
     /// No location was computed in advance.
-    pub const NOTHING: Foreseen = Foreseen(INITIAL);
+    pub const NOTHING: PrecomputedSlot = PrecomputedSlot(INITIAL);
 }
 
 impl Ftl {
@@ -57,19 +57,19 @@ impl Ftl {
     }
 
     #[inline]
-    pub(super) fn place(&self, resolved: u32) -> Place {
+    pub(super) fn place(&self, resolved: u32) -> PageLocation {
         if resolved < self.buffer_base() {
-            Place::Flash(Slot(resolved - 1))
+            PageLocation::Flash(Slot(resolved - 1))
         } else if resolved == UNMAPPED {
-            Place::Unmapped
+            PageLocation::Unmapped
         } else {
-            Place::Buffer(BufferSlot(resolved - self.buffer_base()))
+            PageLocation::Buffer(BufferSlot(resolved - self.buffer_base()))
         }
     }
 
     /// Returns the location of a logical page.
     #[inline]
-    pub fn locate(&self, page: Page) -> Place {
+    pub fn locate(&self, page: Page) -> PageLocation {
         let resolved = self.resolve(self.map.get(page), page);
         self.place(resolved)
     }
@@ -77,18 +77,18 @@ impl Ftl {
     /// Brings the map entry of a page into the cache. If the layout determines the page's location, computes it. Both
     /// take long, and the work of a command before its look-up need not wait for them.
     #[inline]
-    pub fn foresee(&self, page: Page) -> Foreseen {
+    pub fn foresee(&self, page: Page) -> PrecomputedSlot {
         match self.is_of_layout(self.map.get(page)) {
-            true => Foreseen(self.at_start(page)),
-            false => Foreseen::NOTHING,
+            true => PrecomputedSlot(self.at_start(page)),
+            false => PrecomputedSlot::NOTHING,
         }
     }
 
     /// Returns the location of a logical page, with the result of [`Ftl::foresee`] for it.
     #[inline]
-    pub fn locate_foreseen(&self, page: Page, foreseen: Foreseen) -> Place {
+    pub fn locate_foreseen(&self, page: Page, foreseen: PrecomputedSlot) -> PageLocation {
         let entry = self.map.get(page);
-        match foreseen != Foreseen::NOTHING && self.is_of_layout(entry) {
+        match foreseen != PrecomputedSlot::NOTHING && self.is_of_layout(entry) {
             true => self.place(foreseen.0),
             false => self.place(self.resolve(entry, page)),
         }
@@ -96,7 +96,7 @@ impl Ftl {
 
     /// Appends the locations of `count` logical pages, starting at `first`.
     #[inline]
-    pub fn locate_each(&self, first: Page, count: u32, places: &mut Vec<Place>) {
+    pub fn locate_each(&self, first: Page, count: u32, places: &mut Vec<PageLocation>) {
         places.clear();
         places.extend((0..count).map(|further| self.locate(first.plus(further))));
     }

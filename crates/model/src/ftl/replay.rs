@@ -8,21 +8,21 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::collecting::{Collecting, page_price};
-use super::{Die, Ftl, PADDING, Page, Shape, Slot, Writer};
+use super::{Die, Ftl, FtlGeometry, PADDING, Page, Slot, Writer};
 use crate::random::Stream;
 
 /// A page being filled slot by slot.
 #[derive(Clone, Copy, Debug)]
-struct Filling {
+struct PartialPage {
     base: Slot,
     used: u32,
 }
 
-/// Writes pages into a translation layer without time. It must be ended with [`Replay::finish`] or [`Replay::stop`].
+/// Writes pages into a translation layer without time. It must be ended with [`UntimedWriter::finish`] or [`UntimedWriter::stop`].
 #[derive(Debug)]
-pub struct Replay<'a> {
+pub struct UntimedWriter<'a> {
     ftl: &'a mut Ftl,
-    host: Option<Filling>,
+    host: Option<PartialPage>,
     /// Garbage collection (GC) state by die.
     collecting: Vec<Collecting>,
     next_die: Die,
@@ -31,19 +31,19 @@ pub struct Replay<'a> {
     kept: u64,
 }
 
-impl<'a> Replay<'a> {
+impl<'a> UntimedWriter<'a> {
     /// Starts to write.
-    pub fn new(ftl: &'a mut Ftl) -> Replay<'a> {
+    pub fn new(ftl: &'a mut Ftl) -> UntimedWriter<'a> {
         let mut collecting = Collecting::new(&ftl.shape);
         // As under load, where the host uses the budget at once.
         collecting.budget = 0;
         let dies = ftl.shape.dies as usize;
-        Replay::go_on(ftl, vec![collecting; dies])
+        UntimedWriter::resume(ftl, vec![collecting; dies])
     }
 
     /// Continues to write from this state of GC.
-    pub fn go_on(ftl: &'a mut Ftl, collecting: Vec<Collecting>) -> Replay<'a> {
-        Replay {
+    pub fn resume(ftl: &'a mut Ftl, collecting: Vec<Collecting>) -> UntimedWriter<'a> {
+        UntimedWriter {
             ftl,
             host: None,
             collecting,
@@ -57,7 +57,7 @@ impl<'a> Replay<'a> {
     pub fn write(&mut self, page: Page) {
         if self.host.is_none() {
             let die = self.next_die;
-            self.next_die = self.after(die);
+            self.next_die = self.die_after(die);
             self.open_page(die);
         }
         self.put(page);
@@ -80,16 +80,16 @@ impl<'a> Replay<'a> {
                 if self.ftl.wants_collection(die) {
                     self.collecting[die.index()].budget -= price;
                 }
-                self.host = Some(Filling { base, used: 0 });
+                self.host = Some(PartialPage { base, used: 0 });
                 return;
             }
-            die = self.after(die);
+            die = self.die_after(die);
         }
         unreachable!("validated geometry leaves every drive a page to write");
     }
 
     /// Returns the die that follows this one.
-    fn after(&self, die: Die) -> Die {
+    fn die_after(&self, die: Die) -> Die {
         Die((die.0 + 1) % self.ftl.shape.dies)
     }
 
@@ -204,7 +204,7 @@ impl<'a> Replay<'a> {
     fn stop(mut self, random: &mut Stream) -> Vec<Collecting> {
         self.end_host_page();
         for die in self.ftl.shape.every_die() {
-            let part = random.below(page_price(&self.ftl.shape) as u64);
+            let part = random.uniform_below(page_price(&self.ftl.shape) as u64);
             self.earn(die, part as i64);
         }
         self.collecting
@@ -230,17 +230,17 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     const WINDOW: u64 = 32;
     let mut random = Stream::new(seed, "warm-up");
     let shape = ftl.shape;
-    let mut pages_at_random = AtRandom::new(&shape);
+    let mut pages_at_random = RandomOverwrite::new(&shape);
     let victims: u64 = shape
         .every_die()
         .map(|die| u64::from(least_valid(ftl, die)))
         .sum();
     let freed = u64::from(shape.block_slots).saturating_sub(victims / u64::from(shape.dies));
     let pages = freed / u64::from(shape.page_slots);
-    let mut replay = Replay::new(ftl);
+    let mut replay = UntimedWriter::new(ftl);
     let mut written = 0;
     for die in shape.every_die() {
-        for _ in 0..random.below(pages.max(1)) * u64::from(shape.page_slots) {
+        for _ in 0..random.uniform_below(pages.max(1)) * u64::from(shape.page_slots) {
             replay.write_to(pages_at_random.next(&mut random), die);
             written += 1;
         }
@@ -290,15 +290,15 @@ fn value_room(ftl: &mut Ftl, collecting: &[Collecting], recent: (u64, u64)) {
 
 /// Random overwriting of the pages that hold data, uniformly distributed: the pages of an indirection unit are written
 /// in sequence.
-struct AtRandom {
+struct RandomOverwrite {
     together: u32,
     units: u64,
     next: u32,
 }
 
-impl AtRandom {
-    fn new(shape: &Shape) -> AtRandom {
-        AtRandom {
+impl RandomOverwrite {
+    fn new(shape: &FtlGeometry) -> RandomOverwrite {
+        RandomOverwrite {
             together: shape.together,
             units: u64::from(shape.written / shape.together),
             next: 0,
@@ -307,7 +307,7 @@ impl AtRandom {
 
     fn next(&mut self, random: &mut Stream) -> Page {
         if self.next % self.together == 0 {
-            self.next = random.below(self.units) as u32 * self.together;
+            self.next = random.uniform_below(self.units) as u32 * self.together;
         }
         self.next += 1;
         Page(self.next - 1)
@@ -324,8 +324,8 @@ fn least_valid(ftl: &Ftl, die: Die) -> u32 {
 pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
     let mut random = Stream::new(seed, "brute force");
     let written = ftl.shape.written;
-    let mut pages_at_random = AtRandom::new(&ftl.shape);
-    let mut replay = Replay::new(ftl);
+    let mut pages_at_random = RandomOverwrite::new(&ftl.shape);
+    let mut replay = UntimedWriter::new(ftl);
     for page in (0..written).map(Page) {
         replay.write(page);
     }
@@ -338,13 +338,13 @@ pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::{Geometry, Layout, Watermark, closed_form_write_amplification};
+    use crate::ftl::{InitialLayout, NandGeometry, Watermark, closed_form_write_amplification};
     use proptest::prelude::*;
 
     const LOW: Watermark = Watermark { low: 3 };
 
-    fn scaled(over_provisioning: f64) -> Geometry {
-        let mut geometry = Geometry {
+    fn scaled(over_provisioning: f64) -> NandGeometry {
+        let mut geometry = NandGeometry {
             channels: 4,
             dies_per_channel: 4,
             planes: 2,
@@ -371,22 +371,26 @@ mod tests {
     fn measured_below(pages: u32, ftl: &mut Ftl, collecting: Vec<Collecting>, writes: u64) -> f64 {
         let mut random = Stream::new(99, "measure");
         let before = *ftl.traffic();
-        let mut replay = Replay::go_on(ftl, collecting);
+        let mut replay = UntimedWriter::resume(ftl, collecting);
         for _ in 0..writes {
-            replay.write(Page(random.below(u64::from(pages)) as u32));
+            replay.write(Page(random.uniform_below(u64::from(pages)) as u32));
         }
         replay.finish();
         ftl.traffic().write_amplification_since(&before)
     }
 
-    fn shape_of(over_provisioning: f64, filled: f64) -> Shape {
+    fn shape_of(over_provisioning: f64, filled: f64) -> FtlGeometry {
         let shape = scaled(over_provisioning).shape(LOW.spare_blocks());
         shape.expect("valid").filled_to(filled)
     }
 
     /// Returns an FTL in the computed steady state.
-    fn steady(shape: Shape, seed: u64) -> (Ftl, Vec<Collecting>) {
-        let mut ftl = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, seed)));
+    fn steady(shape: FtlGeometry, seed: u64) -> (Ftl, Vec<Collecting>) {
+        let mut ftl = Ftl::new(
+            shape,
+            LOW,
+            Some(InitialLayout::steady(shape, LOW.low, seed)),
+        );
         let warm = warm_up(&mut ftl, seed);
         (ftl, warm)
     }

@@ -7,33 +7,33 @@
 use alloc::vec::Vec;
 
 use super::account::Account;
-use super::changed::Changed;
+use super::changed::ChangeTracker;
 use super::free::FreeBlocks;
 use super::map::{Map, SavedMap};
 use super::reverse::Reverse;
 use super::stale::Stale;
-use super::{Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
+use super::{Ftl, FtlGeometry, InitialLayout, OpenBlock, SlcPool, Traffic, Watermark};
 
 /// The large tables of a translation layer.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub(super) struct FtlTables {
     pub(super) map: Map,
     pub(super) reverse: Reverse,
     pub(super) stale: Stale,
 }
 
-impl Tables {
+impl FtlTables {
     /// Creates empty tables of this shape.
-    pub(super) fn new(shape: &Shape) -> Tables {
-        Tables {
+    pub(super) fn new(shape: &FtlGeometry) -> FtlTables {
+        FtlTables {
             map: Map::new(shape.logical),
-            reverse: Reverse::of(shape.slots()),
+            reverse: Reverse::zeroed(shape.slots()),
             stale: Stale::none(shape.slots()),
         }
     }
 
     /// Whether the tables have the size for this shape.
-    fn fit(&self, shape: &Shape) -> bool {
+    fn fit(&self, shape: &FtlGeometry) -> bool {
         self.reverse.slots() == shape.slots() && self.map.is_of(shape.logical)
     }
 }
@@ -51,7 +51,7 @@ struct Rest {
 }
 
 impl Rest {
-    fn of(ftl: &Ftl) -> Rest {
+    fn from_ftl(ftl: &Ftl) -> Rest {
         Rest {
             opened: ftl.opened.clone(),
             valid: ftl.valid.clone(),
@@ -77,7 +77,7 @@ impl Rest {
 
 /// A saved state of a translation layer: its initial state, and the changes since then.
 #[derive(Clone, Debug)]
-pub struct Saved {
+pub struct FtlSnapshot {
     map: SavedMap,
     stale: Vec<(u32, u64)>,
     /// Entries of the reverse map for the blocks that were opened, in order.
@@ -89,7 +89,7 @@ pub struct Saved {
 }
 
 /// Returns the slots of the opened blocks, block by block.
-fn slots_of(opened: &[bool], shape: &Shape) -> impl Iterator<Item = core::ops::Range<usize>> {
+fn slots_of(opened: &[bool], shape: &FtlGeometry) -> impl Iterator<Item = core::ops::Range<usize>> {
     let block_slots = shape.block_slots as usize;
     let blocks = opened.iter().enumerate().filter(|&(_, &opened)| opened);
     blocks.map(move |(block, _)| block * block_slots..(block + 1) * block_slots)
@@ -97,8 +97,13 @@ fn slots_of(opened: &[bool], shape: &Shape) -> impl Iterator<Item = core::ops::R
 
 impl Ftl {
     /// Returns the same as [`Ftl::new`], reusing this one's memory if it has the right size.
-    pub fn reset(self, shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
-        let mut tables = Tables {
+    pub fn reset(
+        self,
+        shape: FtlGeometry,
+        watermark: Watermark,
+        layout: Option<InitialLayout>,
+    ) -> Ftl {
+        let mut tables = FtlTables {
             map: self.map,
             reverse: self.reverse,
             stale: self.stale,
@@ -119,7 +124,7 @@ impl Ftl {
     }
 
     /// Returns the current state, for [`Ftl::restore`] and [`Ftl::rewind`], and starts to record changes.
-    pub fn save(&mut self) -> Saved {
+    pub fn save(&mut self) -> FtlSnapshot {
         self.catch_up();
         let mut reverse = Vec::new();
         for slots in slots_of(&self.opened, &self.shape) {
@@ -132,13 +137,13 @@ impl Ftl {
             before
         };
         let before = self.opened.iter().map(count).collect();
-        let saved = Saved {
+        let saved = FtlSnapshot {
             map: self.map.save(),
             stale: self.stale.save(),
             reverse,
             before,
-            rest: Rest::of(self),
-            start: Rest::of(&self.started()),
+            rest: Rest::from_ftl(self),
+            start: Rest::from_ftl(&self.started()),
         };
         self.watch();
         saved
@@ -146,9 +151,9 @@ impl Ftl {
 
     /// Returns the initial state, without the large tables.
     fn started(&self) -> Ftl {
-        let tables = Tables {
+        let tables = FtlTables {
             map: Map::new(0),
-            reverse: Reverse::of(0),
+            reverse: Reverse::zeroed(0),
             stale: Stale::none(0),
         };
         let start = Ftl::with_tables(self.shape, self.watermark, self.layout.clone(), tables);
@@ -162,12 +167,12 @@ impl Ftl {
     fn watch(&mut self) {
         self.map.watch();
         self.stale.watch();
-        self.changed = Changed::none_of(self.valid.len());
+        self.changed = ChangeTracker::none_of(self.valid.len());
     }
 
     /// Restores the saved state of a translation layer with the same initial state; nothing may have changed since the
     /// start.
-    pub fn restore(&mut self, saved: &Saved) {
+    pub fn restore(&mut self, saved: &FtlSnapshot) {
         self.map.restore(&saved.map);
         self.stale.restore(&saved.stale);
         let mut from = 0;
@@ -182,7 +187,7 @@ impl Ftl {
 
     /// Returns to the initial state, prepared for [`Ftl::wake`] to the saved state. The FTL must have been in that
     /// state; changes since then are reverted, which takes as long as those changes took.
-    pub fn rewind(mut self, saved: &Saved) -> Ftl {
+    pub fn rewind(mut self, saved: &FtlSnapshot) -> Ftl {
         self.map.put_back(&saved.map);
         self.stale.put_back(&saved.stale);
         let (reverse, block_slots) = (&mut self.reverse, self.shape.block_slots as usize);
@@ -204,7 +209,7 @@ impl Ftl {
     }
 
     /// Changes from the initial state to the state to which it was rewound; nothing may have changed since.
-    pub fn wake(&mut self, saved: &Saved) {
+    pub fn wake(&mut self, saved: &FtlSnapshot) {
         debug_assert!(self.asleep);
         self.asleep = false;
         saved.rest.give(self);
@@ -217,13 +222,13 @@ mod tests {
     use alloc::string::String;
 
     use super::*;
-    use crate::ftl::replay::{self, Replay};
-    use crate::ftl::{Geometry, Page, Slot, brute_force};
+    use crate::ftl::replay::{self, UntimedWriter};
+    use crate::ftl::{NandGeometry, Page, Slot, brute_force};
 
     const LOW: Watermark = Watermark { low: 3 };
 
-    fn shape(fill: f64) -> Shape {
-        let mut geometry = Geometry {
+    fn shape(fill: f64) -> FtlGeometry {
+        let mut geometry = NandGeometry {
             channels: 3,
             dies_per_channel: 2,
             planes: 2,
@@ -242,11 +247,11 @@ mod tests {
     /// Writes pages; no work is in progress at the end.
     fn warm_up(ftl: &mut Ftl, seed: u64) {
         let collecting = replay::warm_up(ftl, seed);
-        Replay::go_on(ftl, collecting).finish();
+        UntimedWriter::resume(ftl, collecting).finish();
     }
 
-    fn steady(shape: Shape, seed: u64) -> Option<Layout> {
-        Some(Layout::steady(shape, LOW.low, seed))
+    fn steady(shape: FtlGeometry, seed: u64) -> Option<InitialLayout> {
+        Some(InitialLayout::steady(shape, LOW.low, seed))
     }
 
     /// Returns everything that can be queried.
@@ -269,12 +274,12 @@ mod tests {
         let mut used = Ftl::new(wide, LOW, steady(wide, 1));
         warm_up(&mut used, 1);
         let collecting = brute_force(&mut used, 0.3, 2);
-        Replay::go_on(&mut used, collecting).finish();
+        UntimedWriter::resume(&mut used, collecting).finish();
         // First unchanged, then with another layout, then fresh, then with another size.
         for (shape, layout) in [
             (wide, steady(wide, 1)),
             (wide, steady(wide, 7)),
-            (wide, Some(Layout::filled(wide))),
+            (wide, Some(InitialLayout::filled(wide))),
             (wide, None),
             (narrow, steady(narrow, 3)),
         ] {
@@ -303,12 +308,12 @@ mod tests {
         for fills in [0.3, 0.001, 0.0, 0.02] {
             let seed = laters.len() as u64;
             let collecting = brute_force(&mut used, fills, seed);
-            Replay::go_on(&mut used, collecting).finish();
+            UntimedWriter::resume(&mut used, collecting).finish();
             let later = told(&used);
             let mut new = make();
             new.restore(&saved);
             let collecting = brute_force(&mut new, fills, seed);
-            Replay::go_on(&mut new, collecting).finish();
+            UntimedWriter::resume(&mut new, collecting).finish();
             assert_eq!(later, told(&new), "{fills}");
             used.check();
             laters.push(later);

@@ -11,20 +11,20 @@ use core::ops::Range;
 use super::numbers::Slot;
 
 #[cfg(target_pointer_width = "64")]
-pub(super) type Reverse = Whole;
+pub(super) type Reverse = FlatReverseMap;
 #[cfg(not(target_pointer_width = "64"))]
-pub(super) type Reverse = Pieces;
+pub(super) type Reverse = PagedReverseMap;
 
 /// The map as one table.
 #[cfg(any(test, target_pointer_width = "64"))]
 #[derive(Clone, Debug)]
-pub(super) struct Whole(Vec<u32>);
+pub(super) struct FlatReverseMap(Vec<u32>);
 
 #[cfg(any(test, target_pointer_width = "64"))]
-impl Whole {
+impl FlatReverseMap {
     /// Creates a table for `slots` slots, all zero.
-    pub(super) fn of(slots: u32) -> Whole {
-        Whole(vec![0; slots as usize])
+    pub(super) fn zeroed(slots: u32) -> FlatReverseMap {
+        FlatReverseMap(vec![0; slots as usize])
     }
 
     /// Returns the number of slots.
@@ -68,39 +68,39 @@ const PIECE: usize = 1 << 12;
 /// The map as a table of pieces; an empty piece is all zero.
 #[cfg(any(test, not(target_pointer_width = "64")))]
 #[derive(Clone, Debug)]
-pub(super) struct Pieces {
+pub(super) struct PagedReverseMap {
     pieces: Vec<Vec<u32>>,
     slots: u32,
 }
 
 #[cfg(any(test, not(target_pointer_width = "64")))]
-impl Pieces {
-    /// As [`Whole::of`].
-    pub(super) fn of(slots: u32) -> Pieces {
-        Pieces {
+impl PagedReverseMap {
+    /// As [`FlatReverseMap::zeroed`].
+    pub(super) fn zeroed(slots: u32) -> PagedReverseMap {
+        PagedReverseMap {
             pieces: vec![Vec::new(); (slots as usize).div_ceil(PIECE)],
             slots,
         }
     }
 
-    /// As [`Whole::slots`].
+    /// As [`FlatReverseMap::slots`].
     #[inline]
     pub(super) fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// As [`Whole::get`].
+    /// As [`FlatReverseMap::get`].
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> u32 {
-        self.at(slot.index())
+        self.entry(slot.index())
     }
 
-    fn at(&self, slot: usize) -> u32 {
+    fn entry(&self, slot: usize) -> u32 {
         let piece = &self.pieces[slot / PIECE];
         piece.get(slot % PIECE).copied().unwrap_or(0)
     }
 
-    /// As [`Whole::set`].
+    /// As [`FlatReverseMap::set`].
     #[inline]
     pub(super) fn set(&mut self, slot: Slot, entry: u32) {
         self.put(slot.index(), entry);
@@ -128,19 +128,19 @@ impl Pieces {
         }
     }
 
-    /// As [`Whole::clear`].
+    /// As [`FlatReverseMap::clear`].
     pub(super) fn clear(&mut self, slots: Range<usize>) {
-        Pieces::parts(slots, |piece, within| {
+        PagedReverseMap::parts(slots, |piece, within| {
             if let Some(held) = self.pieces[piece].get_mut(within) {
                 held.fill(0);
             }
         });
     }
 
-    /// As [`Whole::copy_to`].
+    /// As [`FlatReverseMap::copy_to`].
     pub(super) fn copy_to(&self, slots: Range<usize>, entries: &mut Vec<u32>) {
         entries.reserve(slots.len());
-        Pieces::parts(slots, |piece, within| {
+        PagedReverseMap::parts(slots, |piece, within| {
             match self.pieces[piece].get(within.clone()) {
                 Some(held) => entries.extend_from_slice(held),
                 None => entries.resize(entries.len() + within.len(), 0),
@@ -148,9 +148,9 @@ impl Pieces {
         });
     }
 
-    /// As [`Whole::copy_from`].
+    /// As [`FlatReverseMap::copy_from`].
     pub(super) fn copy_from(&mut self, slots: Range<usize>, mut entries: &[u32]) {
-        Pieces::parts(slots, |piece, within| {
+        PagedReverseMap::parts(slots, |piece, within| {
             let (these, others) = entries.split_at(within.len());
             entries = others;
             let held = &mut self.pieces[piece];
@@ -172,13 +172,16 @@ mod tests {
     #[test]
     fn pieces_say_what_one_table_says() {
         let slots = 3 * PIECE as u32 + 17;
-        let (mut whole, mut pieces) = (Whole::of(slots), Pieces::of(slots));
+        let (mut whole, mut pieces) = (
+            FlatReverseMap::zeroed(slots),
+            PagedReverseMap::zeroed(slots),
+        );
         assert_eq!((whole.slots(), pieces.slots()), (slots, slots));
         let mut random = Stream::new(3, "reverse map");
         for _ in 0..2000 {
-            let slot = random.below(u64::from(slots)) as usize;
+            let slot = random.uniform_below(u64::from(slots)) as usize;
             let range = slot..(slot + 100).min(slots as usize);
-            match random.below(4) {
+            match random.uniform_below(4) {
                 0 => {
                     whole.clear(range.clone());
                     pieces.clear(range.clone());
@@ -189,7 +192,7 @@ mod tests {
                     pieces.copy_from(range.clone(), &entries);
                 }
                 _ => {
-                    let entry = random.below(1 << 32) as u32;
+                    let entry = random.uniform_below(1 << 32) as u32;
                     whole.set(Slot(slot as u32), entry);
                     pieces.set(Slot(slot as u32), entry);
                 }
@@ -202,6 +205,11 @@ mod tests {
         for slot in (0..slots).map(Slot) {
             assert_eq!(whole.get(slot), pieces.get(slot));
         }
-        assert!(Pieces::of(slots).pieces.iter().all(Vec::is_empty));
+        assert!(
+            PagedReverseMap::zeroed(slots)
+                .pieces
+                .iter()
+                .all(Vec::is_empty)
+        );
     }
 }

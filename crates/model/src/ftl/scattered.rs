@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 #[cfg(target_pointer_width = "64")]
-pub(super) type Scattered<V> = Whole<V>;
+pub(super) type SparseArray<V> = FlatTable<V>;
 #[cfg(not(target_pointer_width = "64"))]
-pub(super) type Scattered<V> = Few<V>;
+pub(super) type SparseArray<V> = HashedTable<V>;
 
 /// A value that has a zero.
 pub(super) trait Value: Copy + Default + PartialEq {}
@@ -22,13 +22,13 @@ impl Value for u64 {}
 /// The table as one vector.
 #[cfg(any(test, target_pointer_width = "64"))]
 #[derive(Clone, Debug)]
-pub(super) struct Whole<V>(Vec<V>);
+pub(super) struct FlatTable<V>(Vec<V>);
 
 #[cfg(any(test, target_pointer_width = "64"))]
-impl<V: Value> Whole<V> {
+impl<V: Value> FlatTable<V> {
     /// Creates a table of `values` values, all zero.
-    pub(super) fn of(values: u32) -> Whole<V> {
-        Whole(vec![V::default(); values as usize])
+    pub(super) fn zeroed(values: u32) -> FlatTable<V> {
+        FlatTable(vec![V::default(); values as usize])
     }
 
     /// Returns the number of values.
@@ -81,7 +81,7 @@ impl<V: Value> Whole<V> {
 /// linear probing.
 #[cfg(any(test, not(target_pointer_width = "64")))]
 #[derive(Clone, Debug)]
-pub(super) struct Few<V> {
+pub(super) struct HashedTable<V> {
     /// Position plus one; 0 for a free entry. The length is a power of two, and at least a quarter of the entries are
     /// 0.
     places: Vec<u32>,
@@ -91,14 +91,14 @@ pub(super) struct Few<V> {
 }
 
 #[cfg(any(test, not(target_pointer_width = "64")))]
-impl<V: Value> Few<V> {
-    /// As [`Whole::of`].
-    pub(super) fn of(values: u32) -> Few<V> {
-        Few::with_room(values, 16)
+impl<V: Value> HashedTable<V> {
+    /// As [`FlatTable::zeroed`].
+    pub(super) fn zeroed(values: u32) -> HashedTable<V> {
+        HashedTable::with_room(values, 16)
     }
 
-    fn with_room(values: u32, room: usize) -> Few<V> {
-        Few {
+    fn with_room(values: u32, room: usize) -> HashedTable<V> {
+        HashedTable {
             places: vec![0; room],
             held: vec![V::default(); room],
             used: 0,
@@ -106,7 +106,7 @@ impl<V: Value> Few<V> {
         }
     }
 
-    /// As [`Whole::len`].
+    /// As [`FlatTable::len`].
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.values
@@ -124,7 +124,7 @@ impl<V: Value> Few<V> {
         index
     }
 
-    /// As [`Whole::get`].
+    /// As [`FlatTable::get`].
     #[inline]
     pub(super) fn get(&self, at: u32) -> V {
         self.held[self.find(at)]
@@ -152,28 +152,28 @@ impl<V: Value> Few<V> {
         self.each(|_, _| left += 1);
         let room = self.places.len();
         let room = if left * 2 > room { room * 2 } else { room };
-        let mut fresh = Few::with_room(self.values, room);
+        let mut fresh = HashedTable::with_room(self.values, room);
         self.each(|at, value| fresh.set(at, value));
         *self = fresh;
     }
 
-    /// As [`Whole::set`].
+    /// As [`FlatTable::set`].
     #[inline]
     pub(super) fn set(&mut self, at: u32, value: V) {
         *self.entry(at) = value;
     }
 
-    /// As [`Whole::change`].
+    /// As [`FlatTable::change`].
     #[inline]
     pub(super) fn change(&mut self, at: u32, change: impl FnOnce(V) -> V) {
         let value = self.entry(at);
         *value = change(*value);
     }
 
-    /// As [`Whole::clear`].
+    /// As [`FlatTable::clear`].
     pub(super) fn clear(&mut self, range: Range<u32>) {
         if range == (0..self.values) {
-            *self = Few::of(self.values);
+            *self = HashedTable::zeroed(self.values);
             return;
         }
         for at in range {
@@ -182,7 +182,7 @@ impl<V: Value> Few<V> {
         }
     }
 
-    /// As [`Whole::each`], in no particular order.
+    /// As [`FlatTable::each`], in no particular order.
     pub(super) fn each(&self, mut tell: impl FnMut(u32, V)) {
         for (&place, &value) in self.places.iter().zip(&self.held) {
             if value != V::default() {
@@ -206,13 +206,16 @@ mod tests {
     #[test]
     fn few_say_what_the_whole_says() {
         let values = 100_000;
-        let (mut whole, mut few) = (Whole::<u64>::of(values), Few::<u64>::of(values));
+        let (mut whole, mut few) = (
+            FlatTable::<u64>::zeroed(values),
+            HashedTable::<u64>::zeroed(values),
+        );
         assert_eq!((whole.len(), few.len()), (values, values));
         let mut random = Stream::new(3, "scattered");
         for round in 0..40_000 {
-            let at = random.below(u64::from(values)) as u32;
-            let value = random.below(4) << 40;
-            match random.below(100) {
+            let at = random.uniform_below(u64::from(values)) as u32;
+            let value = random.uniform_below(4) << 40;
+            match random.uniform_below(100) {
                 0 if round % 20 < 2 => {
                     let range = at..(at + 300).min(values);
                     whole.clear(range.clone());

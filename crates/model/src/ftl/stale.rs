@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::changed::Changed;
+use super::changed::ChangeTracker;
 use super::numbers::Slot;
-use super::scattered::Scattered;
+use super::scattered::SparseArray;
 
 /// Maximum number of stale slots whose bits are not set yet.
 const LATER: usize = 32;
@@ -17,11 +17,11 @@ const LATER: usize = 32;
 /// batches, so that the misses overlap.
 #[derive(Clone, Debug)]
 pub(super) struct Stale {
-    words: Scattered<u64>,
+    words: SparseArray<u64>,
     later: [Slot; LATER],
     count: usize,
     /// Pieces that may have changed since a state was saved.
-    changed: Changed,
+    changed: ChangeTracker,
 }
 
 /// Words per piece of [`Stale::changed`]: if each word must be found, only changed words are restored.
@@ -34,10 +34,10 @@ const WORDS: u32 = if cfg!(target_pointer_width = "64") {
 impl Stale {
     pub(super) fn none(slots: u32) -> Stale {
         Stale {
-            words: Scattered::of(slots.div_ceil(64)),
+            words: SparseArray::zeroed(slots.div_ceil(64)),
             later: [Slot(0); LATER],
             count: 0,
-            changed: Changed::default(),
+            changed: ChangeTracker::default(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Stale {
     pub(super) fn clear(&mut self) {
         self.words.clear(0..self.words.len());
         self.count = 0;
-        self.changed = Changed::default();
+        self.changed = ChangeTracker::default();
     }
 
     /// Returns the memory range of the bits.
@@ -112,7 +112,7 @@ impl Stale {
 
     /// Starts to record changes, for [`Stale::put_back`]: the current bits are those of a saved state.
     pub(super) fn watch(&mut self) {
-        self.changed = Changed::none_of(self.words.len().div_ceil(WORDS) as usize);
+        self.changed = ChangeTracker::none_of(self.words.len().div_ceil(WORDS) as usize);
     }
 
     /// Restores the saved bits again; they were current at [`Stale::watch`] or later.

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 const LOW: Watermark = Watermark { low: 2 };
 
-fn shape() -> Shape {
-    Geometry {
+fn shape() -> FtlGeometry {
+    NandGeometry {
         channels: 2,
         dies_per_channel: 1,
         planes: 1,
@@ -94,9 +94,9 @@ impl Shadow {
         for page in (0..self.ftl.shape.logical).map(Page) {
             let newest = self.newest[page.index()];
             match self.ftl.locate(page) {
-                Place::Unmapped => assert_eq!(newest, 0, "{page:?} is lost"),
-                Place::Buffer(held) => assert_eq!(self.buffer[held.index()], (page, newest)),
-                Place::Flash(slot) => assert_eq!(self.medium[slot.index()], (page, newest)),
+                PageLocation::Unmapped => assert_eq!(newest, 0, "{page:?} is lost"),
+                PageLocation::Buffer(held) => assert_eq!(self.buffer[held.index()], (page, newest)),
+                PageLocation::Flash(slot) => assert_eq!(self.medium[slot.index()], (page, newest)),
             }
         }
     }
@@ -112,8 +112,8 @@ proptest! {
         let shape = shape();
         let layout = match layout {
             0 => None,
-            1 => Some(Layout::filled(shape)),
-            _ => Some(Layout::steady(shape, LOW.low, 9)),
+            1 => Some(InitialLayout::filled(shape)),
+            _ => Some(InitialLayout::steady(shape, LOW.low, 9)),
         };
         let written = layout.is_some();
         let mut shadow = Shadow {
@@ -124,7 +124,7 @@ proptest! {
             stamp: 1,
         };
         for page in (0..shape.logical).map(Page) {
-            if let Place::Flash(slot) = shadow.ftl.locate(page) {
+            if let PageLocation::Flash(slot) = shadow.ftl.locate(page) {
                 shadow.medium[slot.index()] = (page, 1);
             }
         }
@@ -201,6 +201,6 @@ fn a_copy_whose_block_has_been_used_again_is_stale() {
     ftl.pad(to.plus(1), Writer::Collection);
     ftl.page_programmed(to);
     assert_eq!(ftl.valid_page(first.plus(7)), Some(Page(page + 1)));
-    assert_eq!(ftl.locate(Page(7)), Place::Buffer(BufferSlot(7)));
+    assert_eq!(ftl.locate(Page(7)), PageLocation::Buffer(BufferSlot(7)));
     ftl.check();
 }

@@ -32,7 +32,7 @@ impl Coalescing {
     }
 
     /// Whether this completion interrupts the guest, with `in_flight` others still below the guest.
-    pub fn tells(&mut self, in_flight: u32) -> bool {
+    pub fn interrupts_guest(&mut self, in_flight: u32) -> bool {
         if self.from == 0 || in_flight < self.from {
             self.counter = 1;
             return true;
@@ -65,7 +65,9 @@ mod tests {
     fn the_share_told_falls_with_the_depth() {
         let told = |in_flight| {
             let mut coalescing = Coalescing::new(4);
-            (0..600).filter(|_| coalescing.tells(in_flight)).count()
+            (0..600)
+                .filter(|_| coalescing.interrupts_guest(in_flight))
+                .count()
         };
         assert_eq!(told(0), 600);
         assert_eq!(told(3), 600);
@@ -75,6 +77,6 @@ mod tests {
         assert_eq!(told(16), 300);
         assert_eq!(told(32), 150);
         let mut never = Coalescing::new(0);
-        assert!((0..100).all(|_| never.tells(1000)));
+        assert!((0..100).all(|_| never.interrupts_guest(1000)));
     }
 }

@@ -16,7 +16,7 @@ use crate::time::{Span, Time};
 
 /// The piece of work that a core executes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Work {
+pub(super) enum CoreWork {
     /// No work: the core sleeps, or polls.
     #[default]
     Idle,
@@ -51,7 +51,7 @@ pub(super) const NOBODY: u16 = u16::MAX;
 /// One core, or the monitor's thread.
 #[derive(Clone, Debug)]
 pub(super) struct Core {
-    pub(super) work: Work,
+    pub(super) work: CoreWork,
     /// Commands to submit, in order of arrival.
     pub(super) to_submit: VecDeque<CommandId>,
     pub(super) completions: Completions,
@@ -71,7 +71,7 @@ pub(super) struct Core {
 impl Core {
     pub(super) fn new(noise: Noise, stream: Stream) -> Core {
         let mut core = Core {
-            work: Work::Idle,
+            work: CoreWork::Idle,
             to_submit: VecDeque::new(),
             completions: Completions::default(),
             shared: false,
@@ -93,7 +93,7 @@ impl Core {
     /// `now`.
     pub(super) fn clear(&mut self, now: Time, rest: Span) {
         self.busy = self.busy.saturating_sub(rest);
-        self.work = Work::Idle;
+        self.work = CoreWork::Idle;
         self.to_submit.clear();
         self.completions.clear();
         self.idle_since = now;

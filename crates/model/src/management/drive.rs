@@ -64,7 +64,7 @@ pub enum SanitizeStatus {
 
 /// Sums and means of the values that a drive reports.
 #[derive(Clone, Copy, Default)]
-struct Readings {
+struct DriveReadings {
     joules: f64,
     read: f64,
     written: f64,
@@ -73,7 +73,7 @@ struct Readings {
     wearing: u32,
 }
 
-impl Gauges for Readings {
+impl Gauges for DriveReadings {
     fn gauge(&mut self, gauge: Gauge, value: f64) {
         match gauge {
             Gauge::EnergyJoules => self.joules += value,
@@ -89,9 +89,9 @@ impl Gauges for Readings {
     }
 }
 
-impl Readings {
-    fn of(drive: &Drive, now: Time) -> Readings {
-        let mut readings = Readings::default();
+impl DriveReadings {
+    fn from_drive(drive: &Drive, now: Time) -> DriveReadings {
+        let mut readings = DriveReadings::default();
         drive.inspect(now, &mut readings);
         readings
     }
@@ -254,7 +254,7 @@ impl ManagedDrive {
             return Err(Refusal::Busy);
         }
         self.observe(now);
-        let used = Readings::of(&self.drive, now).percentage_used();
+        let used = DriveReadings::from_drive(&self.drive, now).percentage_used();
         let format = self.management.lba_formats[number];
         let mut counted = Counters::default();
         self.drive.inspect(now, &mut counted);
@@ -265,7 +265,7 @@ impl ManagedDrive {
         if let Some(since) = self.switched_on {
             self.drive.power_on(since);
         }
-        self.go_on_from(now, counted);
+        self.restore_counters(now, counted);
         self.lifetime.lba_format = number;
         let operation = Operation {
             kind,
@@ -277,7 +277,7 @@ impl ManagedDrive {
     }
 
     /// Makes the gauges of a rebuilt drive continue from these counts.
-    fn go_on_from(&mut self, now: Time, counted: Counters) {
+    fn restore_counters(&mut self, now: Time, counted: Counters) {
         let mut fresh = Counters::default();
         self.drive.inspect(now, &mut fresh);
         for (gauge, value) in counted.0 {
@@ -397,7 +397,8 @@ impl ManagedDrive {
     fn joules_until(&self, now: Time) -> f64 {
         let before = self.before.0.iter();
         let before = before.filter(|(gauge, _)| *gauge == Gauge::EnergyJoules);
-        Readings::of(&self.drive, now).joules + before.map(|(_, value)| value).sum::<f64>()
+        DriveReadings::from_drive(&self.drive, now).joules
+            + before.map(|(_, value)| value).sum::<f64>()
     }
 
     /// Advances temperature and clocks to `now`, and throttles if the drive is too hot. The server of the drive must
@@ -413,7 +414,7 @@ impl ManagedDrive {
         let watts = (joules - self.joules) / over.seconds();
         self.joules = joules;
         let thermal = &self.management.thermal;
-        self.celsius = thermal.after(self.celsius, watts, over);
+        self.celsius = thermal.temperature_after(self.celsius, watts, over);
         let (warning, critical) = (thermal.warning_celsius, thermal.critical_celsius);
         self.lifetime.power_on += over;
         if self.celsius >= critical {
@@ -437,7 +438,7 @@ impl ManagedDrive {
 
     /// Returns the lifetime until `now`, which can be stored and passed to [`ManagedDrive::new`] later.
     pub fn lifetime(&self, now: Time) -> Lifetime {
-        let readings = Readings::of(&self.drive, now);
+        let readings = DriveReadings::from_drive(&self.drive, now);
         let before = |wanted: Gauge| -> f64 {
             let all = self.before.0.iter();
             all.filter(|(gauge, _)| *gauge == wanted)
@@ -478,7 +479,7 @@ impl ManagedDrive {
 
     /// Whether writes are throttled because the rated endurance is used up.
     pub fn write_protected(&self, now: Time) -> bool {
-        let used = Readings::of(&self.drive, now).percentage_used();
+        let used = DriveReadings::from_drive(&self.drive, now).percentage_used();
         self.config
             .write_protect_percent()
             .is_some_and(|at| used >= at)

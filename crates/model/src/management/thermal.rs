@@ -23,7 +23,7 @@ pub struct Thermal {
 
 impl Thermal {
     /// Returns the temperature after `over`, during which the drive consumed `watts` on average.
-    pub fn after(&self, celsius: f64, watts: f64, over: Span) -> f64 {
+    pub fn temperature_after(&self, celsius: f64, watts: f64, over: Span) -> f64 {
         let target = self.ambient_celsius + watts * self.kelvin_per_watt;
         let constant = self.time_constant.seconds();
         if constant <= 0.0 {
@@ -50,12 +50,12 @@ mod tests {
     #[test]
     fn warms_towards_what_its_watts_hold() {
         let thermal = thermal();
-        let soon = thermal.after(30.0, 10.0, Span::from_seconds(120.0));
+        let soon = thermal.temperature_after(30.0, 10.0, Span::from_seconds(120.0));
         assert!(
             (soon - (50.0 - 20.0 / core::f64::consts::E)).abs() < 1e-9,
             "{soon}"
         );
-        let late = thermal.after(30.0, 10.0, Span::from_seconds(12_000.0));
+        let late = thermal.temperature_after(30.0, 10.0, Span::from_seconds(12_000.0));
         assert!((late - 50.0).abs() < 1e-9, "{late}");
     }
 
@@ -63,7 +63,8 @@ mod tests {
     fn two_steps_are_one() {
         let thermal = thermal();
         let (half, whole) = (Span::from_seconds(40.0), Span::from_seconds(80.0));
-        let twice = thermal.after(thermal.after(44.0, 12.0, half), 12.0, half);
-        assert!((twice - thermal.after(44.0, 12.0, whole)).abs() < 1e-9);
+        let twice =
+            thermal.temperature_after(thermal.temperature_after(44.0, 12.0, half), 12.0, half);
+        assert!((twice - thermal.temperature_after(44.0, 12.0, whole)).abs() < 1e-9);
     }
 }

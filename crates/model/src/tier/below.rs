@@ -1,7 +1,7 @@
 //! Access of a tier to an offline pool: the data below the tier, and the reports of its recovery.
 //!
-//! [`Images`] are the members; [`Below`] is the children of one tier. [`Damage`] is a reason why a tier cannot be used;
-//! [`Found`] is a repair. Not here: how a pool is formatted and recovered ([`super::offline`]) and how old copies are
+//! [`Images`] are the members; [`ChildImages`] is the children of one tier. [`Damage`] is a reason why a tier cannot be used;
+//! [`RecoveryFinding`] is a repair. Not here: how a pool is formatted and recovered ([`super::offline`]) and how old copies are
 //! detected ([`super::openings`]).
 
 use core::fmt;
@@ -22,7 +22,7 @@ pub struct Opening {
 
 /// State of a slice according to its label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum SliceState {
     /// The slice took part in the last opening, or no label contradicts that.
     Current,
     /// The slice took part in the last opening, but this is an old copy of it, by this number of openings.
@@ -58,7 +58,7 @@ pub trait Images {
 }
 
 /// Access to the data of a tier's children, by their own addresses.
-pub trait Below {
+pub trait ChildImages {
     /// Whether the child is present; for a tier, whether it was recovered.
     fn present(&self, child: Child) -> bool;
 
@@ -68,7 +68,7 @@ pub trait Below {
     /// If a sector of the range cannot be read.
     fn read(&mut self, child: Child, at: u64, into: &mut [u8]) -> Result<(), Unreadable>;
 
-    /// Writes to a child that is present. The data is durable after [`Below::sync`].
+    /// Writes to a child that is present. The data is durable after [`ChildImages::sync`].
     ///
     /// # Errors
     /// If the data cannot be stored.
@@ -88,7 +88,7 @@ pub trait Below {
 
     /// Returns the state of the child with respect to the last opening of the pool. A recovered tier always took part
     /// in it, because tiers that did not are not recovered.
-    fn standing(&self, child: Child) -> Standing;
+    fn standing(&self, child: Child) -> SliceState;
 
     /// Returns the number of the last opening of the pool, if the pool numbers them. The next opening has the next
     /// number.
@@ -105,7 +105,7 @@ pub trait Below {
     fn used(&self) -> Option<&[Range]>;
 
     /// Reports a finding.
-    fn found(&mut self, what: Found);
+    fn found(&mut self, what: RecoveryFinding);
 }
 
 /// Reason why a tier cannot be opened.
@@ -190,7 +190,7 @@ impl fmt::Display for Damage {
 
 /// A deviation from the state after an orderly shutdown that was repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum RecoveryFinding {
     /// A mirror member that counts as in sync is missing: the tier continues without it.
     Absent(Child),
     /// A child is an old copy, by this number of openings of the pool. 0: the number is unknown.
@@ -211,7 +211,7 @@ pub enum Found {
         /// See `through`.
         records: u64,
         /// Number of records after the first gap, which are dropped. None of them was acknowledged, unless
-        /// [`Found::Lost`] is reported too.
+        /// [`RecoveryFinding::Lost`] is reported too.
         dropped: u64,
         /// How often the ring has been written completely.
         rounds: u64,
@@ -225,7 +225,7 @@ pub enum Found {
         /// See `blocks`.
         writes: u64,
         /// Number of log blocks after the first gap, which are dropped. None of them was acknowledged, unless
-        /// [`Found::Lost`] is reported too.
+        /// [`RecoveryFinding::Lost`] is reported too.
         dropped: u64,
     },
     /// At least this number of records is missing that were acknowledged as durable. All data after the first of them

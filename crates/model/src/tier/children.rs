@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::below::{Below, Damage, Found, Images, Standing};
+use super::below::{ChildImages, Damage, Images, RecoveryFinding, SliceState};
 use super::openings::Openings;
 use super::{AnyTier, Child, Target, Tier, TierConfig};
 use crate::data::{Unreadable, Unwritable};
@@ -41,12 +41,12 @@ pub(super) struct Children<'a, I> {
     pub(super) openings: Option<&'a Openings>,
     /// Whether the tier is being formatted again: labels of its slices are then ignored.
     pub(super) anew: bool,
-    pub(super) found: &'a mut Vec<(u16, Found)>,
+    pub(super) found: &'a mut Vec<(u16, RecoveryFinding)>,
 }
 
 impl<I: Images> Children<'_, I> {
     /// Returns a lower tier, and its own children.
-    fn of<'b>(&'b mut self, tier: u16) -> (Option<&'b AnyTier>, Children<'b, I>) {
+    fn lower_tier<'b>(&'b mut self, tier: u16) -> (Option<&'b AnyTier>, Children<'b, I>) {
         let below = Children {
             config: self.config,
             tiers: self.tiers.fixed(),
@@ -64,7 +64,7 @@ impl<I: Images> Children<'_, I> {
     }
 }
 
-impl<I: Images> Below for Children<'_, I> {
+impl<I: Images> ChildImages for Children<'_, I> {
     fn present(&self, child: Child) -> bool {
         match self.target(child) {
             Target::Slice { member, .. } => self.images.present(member),
@@ -78,7 +78,7 @@ impl<I: Images> Below for Children<'_, I> {
                 self.images.read(member, base + at, into)
             }
             Target::Slice { .. } => Err(Unreadable),
-            Target::Tier(tier) => match self.of(tier) {
+            Target::Tier(tier) => match self.lower_tier(tier) {
                 (Some(tier), mut below) => tier.read_offline(at, into, &mut below),
                 (None, _) => Err(Unreadable),
             },
@@ -117,7 +117,7 @@ impl<I: Images> Below for Children<'_, I> {
     fn is_ambiguous(&mut self, child: Child, at: u64, bytes: u32) -> bool {
         match self.target(child) {
             Target::Slice { .. } => false,
-            Target::Tier(tier) => match self.of(tier) {
+            Target::Tier(tier) => match self.lower_tier(tier) {
                 (Some(tier), mut below) => tier.is_ambiguous_offline(at, bytes, &mut below),
                 (None, _) => true,
             },
@@ -128,7 +128,7 @@ impl<I: Images> Below for Children<'_, I> {
         match self.target(child) {
             Target::Slice { member, .. } if self.images.present(member) => self.images.sync(member),
             Target::Slice { .. } => Err(Unwritable),
-            Target::Tier(tier) => match self.of(tier) {
+            Target::Tier(tier) => match self.lower_tier(tier) {
                 (Some(tier), mut below) => tier.sync_offline(&mut below),
                 (None, _) => Err(Unwritable),
             },
@@ -138,10 +138,10 @@ impl<I: Images> Below for Children<'_, I> {
     fn is_tier(&self, child: Child) -> bool {
         matches!(self.target(child), Target::Tier(_))
     }
-    fn standing(&self, child: Child) -> Standing {
+    fn standing(&self, child: Child) -> SliceState {
         match self.openings.filter(|_| !self.anew) {
             Some(openings) => openings.standing(self.tier as u16, child),
-            None => Standing::Current,
+            None => SliceState::Current,
         }
     }
     fn opening(&self) -> Option<u64> {
@@ -160,7 +160,7 @@ impl<I: Images> Below for Children<'_, I> {
         let used = self.openings.and_then(|it| it.used.get(self.tier));
         used.map(Vec::as_slice)
     }
-    fn found(&mut self, what: Found) {
+    fn found(&mut self, what: RecoveryFinding) {
         self.found.push((self.tier as u16, what));
     }
 }

@@ -5,9 +5,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::offline::{self, Below, Damage};
+use super::offline::{self, ChildImages, Damage};
 use super::planted::{self, Bug};
-use super::{Child, Gather, Piece, Promise, Tier, TierSettings, Way};
+use super::{Child, ChildRange, Gather, Promise, Tier, TierContext, TierSettings};
 use crate::command::{Command, Completion, Op};
 use crate::data::Unwritable;
 use crate::device::Range;
@@ -72,7 +72,12 @@ impl TierSettings for ConcatConfig {
     }
 
     /// The tier has no metadata.
-    fn format(&self, children: &[u64], _pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+    fn format(
+        &self,
+        children: &[u64],
+        _pool: u128,
+        below: &mut dyn ChildImages,
+    ) -> Result<(), Damage> {
         offline::all_present(children, below)
     }
 
@@ -80,7 +85,7 @@ impl TierSettings for ConcatConfig {
         &self,
         children: &[u64],
         _pool: u128,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<Concat, Damage> {
         offline::all_present(children, below)?;
         Ok(self.build(children))
@@ -122,7 +127,7 @@ impl TierSettings for ConcatConfig {
 }
 
 impl Tier for Concat {
-    fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
+    fn submit<W: TierContext>(&mut self, _now: Time, command: &Command, way: &mut W) {
         let token = self.requests.begin(command.id);
         if command.op == Op::Flush {
             let all = !planted::has(Bug::ConcatFlushesOneChild);
@@ -152,18 +157,24 @@ impl Tier for Concat {
         }
     }
 
-    fn completed<W: Way>(&mut self, _now: Time, token: u32, done: &Completion, way: &mut W) {
+    fn completed<W: TierContext>(
+        &mut self,
+        _now: Time,
+        token: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
         if let Some((id, status)) = self.requests.done(token, done) {
             way.finish(id, status, done.anatomy);
         }
     }
 
-    fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<Piece>> {
+    fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<ChildRange>> {
         let end = at + bytes as u64;
         let piece = |child: usize| {
             let begin = self.begin(child);
             let (from, until) = (at.max(begin), end.min(self.ends[child]));
-            (from < until).then(|| Piece {
+            (from < until).then(|| ChildRange {
                 child: child as Child,
                 at: from - begin,
                 part: (from - at) as usize..(until - at) as usize,
@@ -172,7 +183,7 @@ impl Tier for Concat {
         Some((0..self.ends.len()).filter_map(piece).collect())
     }
 
-    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn sync_offline(&self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
         (0..self.ends.len() as Child).try_for_each(|child| below.sync(child))
     }
 

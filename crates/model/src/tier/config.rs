@@ -69,7 +69,7 @@ pub struct PoolConfig<M> {
 
 /// A named part of a pool's addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Volume {
+pub struct PoolVolume {
     /// Name of its tier.
     pub name: String,
     /// First byte.
@@ -111,7 +111,7 @@ impl<M: Medium> PoolConfig<M> {
     }
 
     /// Returns the volumes, in order; each is truncated to whole MiB if there are several.
-    pub fn volumes(&self) -> Vec<Volume> {
+    pub fn volumes(&self) -> Vec<PoolVolume> {
         let capacities = self.capacities();
         let sizes: Vec<u64> = self
             .volumes
@@ -122,7 +122,7 @@ impl<M: Medium> PoolConfig<M> {
         let mut offset = 0;
         let mut volumes = Vec::with_capacity(sizes.len());
         for (&tier, bytes) in self.volumes.iter().zip(sizes) {
-            volumes.push(Volume {
+            volumes.push(PoolVolume {
                 name: self.tiers[usize::from(tier)].name.clone(),
                 offset,
                 bytes,
@@ -195,7 +195,7 @@ impl<M: Medium> PoolConfig<M> {
 
     /// Whether flushes have an effect: an acknowledged write may not be durable.
     pub fn needs_flushes(&self) -> bool {
-        self.promise().durable > super::Durable::Acknowledged
+        self.promise().durable > super::DurabilityPoint::Acknowledged
     }
 
     /// Whether its tiers can be recovered from its members after a crash, so that data may be stored per member.

@@ -47,21 +47,21 @@ const NOWHERE: u64 = u64::MAX;
 pub(super) struct Copies {
     reads: Reads,
     /// State of each location.
-    places: Vec<Place>,
+    places: Vec<CopyLoad>,
     /// The copy after the last one that was read.
     turn: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct CopyLoad {
     /// Number of outstanding commands.
     in_flight: u32,
     /// Where its last read ended.
     read_to: u64,
 }
 
-impl Place {
-    const EMPTY: Place = Place {
+impl CopyLoad {
+    const EMPTY: CopyLoad = CopyLoad {
         in_flight: 0,
         read_to: NOWHERE,
     };
@@ -71,7 +71,7 @@ impl Copies {
     pub(super) fn new(reads: Reads, places: usize) -> Copies {
         Copies {
             reads,
-            places: vec![Place::EMPTY; places],
+            places: vec![CopyLoad::EMPTY; places],
             turn: 0,
         }
     }

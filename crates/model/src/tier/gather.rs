@@ -5,7 +5,7 @@ use crate::engine::Slab;
 
 /// A command whose pieces are outstanding at the children.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct GatheredRequest {
     id: CommandId,
     left: u32,
     status: Status,
@@ -14,13 +14,13 @@ struct Request {
 /// Commands of a tier whose pieces are all sent when the command arrives: the anatomy of the last piece is then that of
 /// the command.
 #[derive(Clone, Debug, Default)]
-pub struct Gather(Slab<Request>);
+pub struct Gather(Slab<GatheredRequest>);
 
 impl Gather {
     /// Adds a command without pieces; returns the token for its pieces.
     #[inline]
     pub fn begin(&mut self, id: CommandId) -> u32 {
-        self.0.insert(Request {
+        self.0.insert(GatheredRequest {
             id,
             left: 0,
             status: Status::Success,

@@ -28,7 +28,7 @@ const VERSION_1: u32 = 1;
 
 /// The part that is equal on all members.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct State {
+pub(super) struct LabelState {
     /// Members that have all acknowledged data, one bit each.
     pub(super) in_sync: u32,
     /// Incremented with each change of `in_sync`.
@@ -44,9 +44,9 @@ pub(super) struct State {
     pub(super) dirty: Bits,
 }
 
-impl State {
+impl LabelState {
     /// Copies another state.
-    pub(super) fn copy(&mut self, other: &State) {
+    pub(super) fn copy(&mut self, other: &LabelState) {
         (self.in_sync, self.epoch) = (other.in_sync, other.epoch);
         (self.cleared, self.opening) = (other.cleared, other.opening);
         self.busy = other.busy;
@@ -56,7 +56,7 @@ impl State {
 
 /// Content of a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Label {
+pub(super) struct MemberLabel {
     /// Identifier of the pool.
     pub(super) pool: u128,
     /// Index of this member, and number of members.
@@ -66,7 +66,7 @@ pub(super) struct Label {
     pub(super) sequence: u64,
     /// Bytes per region.
     pub(super) region: u64,
-    pub(super) state: State,
+    pub(super) state: LabelState,
 }
 
 fn take<const N: usize>(from: &[u8], at: usize) -> [u8; N] {
@@ -75,7 +75,7 @@ fn take<const N: usize>(from: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
-impl Label {
+impl MemberLabel {
     /// Encodes the label as bytes.
     pub(super) fn encode(&self, into: &mut [u8; BYTES]) {
         into.fill(0);
@@ -108,7 +108,7 @@ impl Label {
 
     /// Decodes a label with `regions` regions from bytes; `None` if it is invalid. A label with counters of [`COUNTS`]
     /// or more is invalid.
-    pub(super) fn decode(from: &[u8; BYTES], regions: usize) -> Option<Label> {
+    pub(super) fn decode(from: &[u8; BYTES], regions: usize) -> Option<MemberLabel> {
         let whole = crc32c(&from[..SUM]) == u32::from_le_bytes(take(from, SUM));
         let version = u32::from_le_bytes(take(from, 8));
         if !whole || from[..8] != MAGIC || ![VERSION, VERSION_1].contains(&version) {
@@ -130,13 +130,13 @@ impl Label {
         }
         let mut dirty = Bits::new(regions);
         dirty.read(&from[BITS..SUM]);
-        Some(Label {
+        Some(MemberLabel {
             leg: u16::from_le_bytes(take(from, 12)),
             legs,
             pool: u128::from_le_bytes(take(from, 16)),
             sequence: number(32),
             region: number(40),
-            state: State {
+            state: LabelState {
                 epoch: number(48),
                 // The previous version does not contain this.
                 cleared: match version {
@@ -161,13 +161,13 @@ mod tests {
         let mut dirty = Bits::new(REGIONS as usize);
         dirty.set(3..5);
         dirty.set(REGIONS as usize - 1..REGIONS as usize);
-        let label = Label {
+        let label = MemberLabel {
             pool: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             leg: 1,
             legs: 3,
             sequence: 77,
             region: 64 << 20,
-            state: State {
+            state: LabelState {
                 in_sync: 0b101,
                 epoch: 9,
                 cleared: 8,
@@ -178,18 +178,25 @@ mod tests {
         };
         let mut bytes = [0xaa; BYTES];
         label.encode(&mut bytes);
-        assert_eq!(Label::decode(&bytes, REGIONS as usize), Some(label.clone()));
+        assert_eq!(
+            MemberLabel::decode(&bytes, REGIONS as usize),
+            Some(label.clone())
+        );
         for at in (0..BYTES).step_by(61) {
             let mut torn = bytes;
             torn[at] ^= 1;
-            assert_eq!(Label::decode(&torn, REGIONS as usize), None);
+            assert_eq!(MemberLabel::decode(&torn, REGIONS as usize), None);
         }
-        assert_eq!(Label::decode(&[0; BYTES], 10), None);
+        assert_eq!(MemberLabel::decode(&[0; BYTES], 10), None);
         for in_sync in [0, 0b1001] {
             let mut beyond = label.clone();
             beyond.state.in_sync = in_sync;
             beyond.encode(&mut bytes);
-            assert_eq!(Label::decode(&bytes, REGIONS as usize), None, "{in_sync:b}");
+            assert_eq!(
+                MemberLabel::decode(&bytes, REGIONS as usize),
+                None,
+                "{in_sync:b}"
+            );
         }
     }
 }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::bits::Bits;
-use super::label::{self, Label, State};
+use super::label::{self, LabelState, MemberLabel};
 use crate::command::{Command, Op, Payload, Status};
 use crate::data::Buffers;
 
@@ -21,11 +21,11 @@ pub(super) struct Labels {
     /// Bytes per region.
     pub(super) region: u64,
     /// Current state.
-    pub(super) known: State,
+    pub(super) known: LabelState,
     /// State in the labels of all members that are in sync; excluding bits that a label in flight clears.
-    pub(super) written: State,
+    pub(super) written: LabelState,
     /// State in the label in flight.
-    pub(super) on_its_way: State,
+    pub(super) on_its_way: LabelState,
     sequence: u64,
     /// Writes of the label in flight that have not completed, the members that it was sent to, and those that failed.
     left: u32,
@@ -41,7 +41,7 @@ pub(super) struct Labels {
 
 /// Result of writing a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Written {
+pub(super) struct LabelWrite {
     /// Members on which the label could not be written.
     pub(super) failed: u32,
     /// Error status, if the label is on no member.
@@ -73,7 +73,7 @@ impl Labels {
     /// Creates the labels of a new mirror, whose members are identical.
     pub(super) fn new(legs: usize, bytes: u64, region: u64) -> Labels {
         let regions = bytes.div_ceil(region) as usize;
-        let state = State {
+        let state = LabelState {
             in_sync: all(legs),
             epoch: 1,
             cleared: 0,
@@ -99,7 +99,7 @@ impl Labels {
     }
 
     /// Continues with the state of the last label that was written.
-    pub(super) fn resume(&mut self, pool: u128, sequence: u64, state: &State) {
+    pub(super) fn resume(&mut self, pool: u128, sequence: u64, state: &LabelState) {
         self.pool = pool;
         self.sequence = sequence;
         for own in [&mut self.known, &mut self.written, &mut self.on_its_way] {
@@ -244,8 +244,8 @@ impl Labels {
         }
     }
 
-    pub(super) fn label(&self, leg: u16, state: &State) -> Label {
-        Label {
+    pub(super) fn label(&self, leg: u16, state: &LabelState) -> MemberLabel {
+        MemberLabel {
             pool: self.pool,
             leg,
             legs: self.legs,
@@ -261,8 +261,8 @@ impl Labels {
         leg: u16,
         status: Status,
         buffers: &mut B,
-    ) -> Option<Written> {
-        buffers.give_back(self.payloads[usize::from(leg)]);
+    ) -> Option<LabelWrite> {
+        buffers.release(self.payloads[usize::from(leg)]);
         if status != Status::Success {
             self.failed |= 1 << leg;
         }
@@ -272,7 +272,7 @@ impl Labels {
         }
         if self.failed == self.to {
             self.changed = true;
-            return Some(Written {
+            return Some(LabelWrite {
                 failed: 0,
                 nowhere: Some(status),
             });
@@ -280,7 +280,7 @@ impl Labels {
         // A member that is listed on the others must receive the label itself.
         self.changed |= self.on_its_way.in_sync & !self.to != 0;
         self.written.copy(&self.on_its_way);
-        Some(Written {
+        Some(LabelWrite {
             failed: self.failed,
             nowhere: None,
         })

@@ -1,8 +1,8 @@
 //! Tests for every pool, whatever its tiers: the laws of devices on its own drives, and data integrity on drives that
 //! complete in random order.
 
-use crate::conformance::{self, Jumbled, Witness};
-use crate::data::{Image, Kept};
+use crate::conformance::{self, OutOfOrderDrive, Witness};
+use crate::data::{DataBackedDrive, Image};
 use crate::media::{Drive, DriveConfig, Medium, Precondition};
 use crate::tier::{Member, Pool, PoolConfig};
 
@@ -22,8 +22,8 @@ pub(super) fn gives_what_was_written(config: &PoolConfig<DriveConfig>) {
     conformance::check_data(|seed, buffers| {
         let kept = |(index, it): (usize, &Member<DriveConfig>)| {
             let seed = seed * 16 + index as u64;
-            let drive = Jumbled::new(seed, it.drive.capacity_bytes());
-            Kept::new(drive, Image::default(), buffers.clone(), false)
+            let drive = OutOfOrderDrive::new(seed, it.drive.capacity_bytes());
+            DataBackedDrive::new(drive, Image::default(), buffers.clone(), false)
         };
         let members = config.members.iter().enumerate().map(kept);
         let tiers = config.build_tiers();

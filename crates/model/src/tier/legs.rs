@@ -15,8 +15,8 @@
 use alloc::vec::Vec;
 
 use super::Child;
-use super::below::{Below, Damage, Found, Standing};
-use super::label::{self, Label, State};
+use super::below::{ChildImages, Damage, RecoveryFinding, SliceState};
+use super::label::{self, LabelState, MemberLabel};
 use super::labels::{Labels, all};
 
 use super::planted::{self, Bug};
@@ -32,7 +32,7 @@ pub(super) fn format(
     labels: &mut Labels,
     at: u64,
     pool: u128,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Damage> {
     let mut state = labels.known.clone();
     state.opening = below.opening().map_or(0, |last| last + 1);
@@ -49,7 +49,7 @@ pub(super) fn format(
 }
 
 /// Removes the labels of a member.
-pub(super) fn strip(at: u64, leg: Child, below: &mut dyn Below) -> Result<(), Damage> {
+pub(super) fn strip(at: u64, leg: Child, below: &mut dyn ChildImages) -> Result<(), Damage> {
     for place in 0..2 {
         let at = at + place * label::BYTES as u64;
         let cleared = below.write(leg, at, &[0; label::BYTES]);
@@ -62,7 +62,7 @@ fn write_label(
     labels: &Labels,
     at: u64,
     (leg, place): (Child, u64),
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Unwritable> {
     let mut bytes = [0; label::BYTES];
     let label = labels.label(leg, &labels.known);
@@ -74,7 +74,7 @@ fn write_label(
 ///
 /// # Errors
 /// The first member that cannot be written.
-pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result<(), Child> {
+pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn ChildImages) -> Result<(), Child> {
     labels.say();
     let in_sync = labels.known.in_sync;
     for leg in labels.legs().filter(|leg| in_sync & (1 << leg) != 0) {
@@ -88,7 +88,11 @@ pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result
 ///
 /// # Errors
 /// The first member that cannot be written.
-pub(super) fn settle(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result<(), Damage> {
+pub(super) fn settle(
+    labels: &mut Labels,
+    at: u64,
+    below: &mut dyn ChildImages,
+) -> Result<(), Damage> {
     for leg in labels.legs() {
         below.sync(leg).map_err(unwritable(leg))?;
     }
@@ -97,7 +101,12 @@ pub(super) fn settle(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Res
 }
 
 /// Returns the newer of the two labels of a member that is present.
-fn newest_of(own: &Labels, at: u64, leg: Child, below: &mut dyn Below) -> Option<Label> {
+fn newest_of(
+    own: &Labels,
+    at: u64,
+    leg: Child,
+    below: &mut dyn ChildImages,
+) -> Option<MemberLabel> {
     let regions = own.regions(0, at).end;
     let mut labels = [[0; label::BYTES]; 2];
     for (place, bytes) in (0..).zip(&mut labels) {
@@ -108,9 +117,9 @@ fn newest_of(own: &Labels, at: u64, leg: Child, below: &mut dyn Below) -> Option
         }
     }
     // The older label is used if the newer one is invalid.
-    labels.sort_by_key(Label::claimed);
+    labels.sort_by_key(MemberLabel::claimed);
     let mut newest_first = labels.iter().rev();
-    newest_first.find_map(|bytes| Label::decode(bytes, regions))
+    newest_first.find_map(|bytes| MemberLabel::decode(bytes, regions))
 }
 
 /// Returns the labels of all members, if they belong to this mirror.
@@ -118,8 +127,8 @@ fn labels_of(
     own: &Labels,
     at: u64,
     pool: u128,
-    below: &mut dyn Below,
-) -> Result<Vec<Option<Label>>, Damage> {
+    below: &mut dyn ChildImages,
+) -> Result<Vec<Option<MemberLabel>>, Damage> {
     let mut labels = Vec::with_capacity(own.count());
     for leg in own.legs() {
         let label = match below.present(leg) {
@@ -142,14 +151,14 @@ fn labels_of(
 
 /// Returns two members that were each used without the other. If a member was absent in the last opening, the labels of
 /// slices decide that instead.
-fn apart(labels: &[Option<Label>], below: &dyn Below) -> Option<(Child, Child)> {
+fn apart(labels: &[Option<MemberLabel>], below: &dyn ChildImages) -> Option<(Child, Child)> {
     if planted::has(Bug::AcceptsSplitBrain) {
         return None;
     }
     // An old copy that takes part again has a label of an earlier opening until it has been resynced.
     let last = below.opening().unwrap_or(0);
-    let current = |leg: usize, label: &Label| {
-        matches!(below.standing(leg as Child), Standing::Current) && label.state.opening >= last
+    let current = |leg: usize, label: &MemberLabel| {
+        matches!(below.standing(leg as Child), SliceState::Current) && label.state.opening >= last
     };
     let out = |of: usize, leg: usize| {
         let label = labels[of].as_ref().filter(|label| current(of, label));
@@ -171,8 +180,8 @@ fn set_of(legs: impl Iterator<Item = Child>, which: impl Fn(Child) -> bool) -> u
 
 /// Labels of all members, and conclusions from them.
 pub(super) struct Legs {
-    pub(super) labels: Vec<Option<Label>>,
-    pub(super) newest: Label,
+    pub(super) labels: Vec<Option<MemberLabel>>,
+    pub(super) newest: MemberLabel,
     pub(super) present: u32,
     /// Members that are complete.
     pub(super) in_sync: u32,
@@ -187,7 +196,7 @@ impl Legs {
         own: &Labels,
         at: u64,
         pool: u128,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<Legs, Damage> {
         let labels = labels_of(own, at, pool, below)?;
         let newest = labels.iter().flatten();
@@ -205,7 +214,10 @@ impl Legs {
         let current = |leg: Child| {
             let own = label(leg)
                 .is_some_and(|it| it.state.opening >= last && it.sequence + 1 >= newest.sequence);
-            let away = matches!(below.standing(leg), Standing::Old(_) | Standing::Away(_));
+            let away = matches!(
+                below.standing(leg),
+                SliceState::Old(_) | SliceState::Away(_)
+            );
             (own && !away) || planted::has(Bug::AcceptsOldCopies)
         };
         let mut in_sync =
@@ -236,11 +248,11 @@ impl Legs {
     }
 
     /// Restores the labels' state: the marks of all labels that count, and the members in sync. Reports deviations.
-    pub(super) fn resume(&self, labels: &mut Labels, below: &mut dyn Below) {
+    pub(super) fn resume(&self, labels: &mut Labels, below: &mut dyn ChildImages) {
         let newest = &self.newest;
         for leg in labels.legs() {
             if self.present & (1 << leg) == 0 {
-                below.found(Found::Absent(leg));
+                below.found(RecoveryFinding::Absent(leg));
             }
         }
         labels.resume(newest.pool, newest.sequence, &newest.state);
@@ -257,7 +269,7 @@ impl Legs {
             _ => newest.state.busy,
         };
         if marked > 0 && unclean {
-            below.found(Found::Unclean(marked));
+            below.found(RecoveryFinding::Unclean(marked));
         }
         labels.known.in_sync = self.in_sync;
     }
@@ -274,7 +286,7 @@ impl Legs {
     /// If the label of a stale member lists a current member as out, that label would look like a split brain at the
     /// next opening, because it would coexist with the newly written labels. Such a member is copied completely, and
     /// its label is removed.
-    pub(super) fn known(&self, leg: Child) -> Option<&State> {
+    pub(super) fn resync_marks(&self, leg: Child) -> Option<&LabelState> {
         let own = self.labels[usize::from(leg)].as_ref()?;
         let denies = own.state.opening >= self.last && self.in_sync & !own.state.in_sync != 0;
         (own.sequence + 1 >= self.newest.state.cleared && !denies).then_some(&own.state)
@@ -291,7 +303,7 @@ impl Legs {
         labels: &mut Labels,
         at: u64,
         now_in_sync: u32,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Damage> {
         let (pool, newest) = (labels.pool, &self.newest);
         let behind = labels.known.in_sync & self.in_sync & !self.newest_label;
@@ -345,7 +357,7 @@ impl Legs {
 }
 
 /// Too few members are complete: returns which one is missing, or too old.
-fn nobody(labels: &Labels, newest: &Label, below: &dyn Below) -> Damage {
+fn nobody(labels: &Labels, newest: &MemberLabel, below: &dyn ChildImages) -> Damage {
     let first = |there: bool| {
         let mut of_newest = labels
             .legs()

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// When an acknowledged write survives a power cut of all machines and drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
-pub enum Durable {
+pub enum DurabilityPoint {
     /// As soon as it is acknowledged.
     Acknowledged,
     /// After a flush has completed that was submitted after the acknowledgement, or if it was written with force unit
@@ -19,13 +19,15 @@ pub enum Durable {
     Later,
 }
 
-impl Durable {
+impl DurabilityPoint {
     /// Returns the guarantee as text: `acknowledged is durable`.
     pub const fn words(self) -> &'static str {
         match self {
-            Durable::Acknowledged => "acknowledged is durable",
-            Durable::Flushed => "flushed is durable",
-            Durable::Later => "nothing is durable when it is acknowledged or flushed, only later",
+            DurabilityPoint::Acknowledged => "acknowledged is durable",
+            DurabilityPoint::Flushed => "flushed is durable",
+            DurabilityPoint::Later => {
+                "nothing is durable when it is acknowledged or flushed, only later"
+            }
         }
     }
 }
@@ -45,7 +47,7 @@ pub enum Loss {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// When an acknowledged write is durable.
-    pub durable: Durable,
+    pub durable: DurabilityPoint,
     /// Failures that lose durable data.
     pub loss: Loss,
 }
@@ -200,8 +202,8 @@ impl Promise {
     pub fn of_member(member: u16, volatile: bool) -> Promise {
         Promise {
             durable: match volatile {
-                true => Durable::Flushed,
-                false => Durable::Acknowledged,
+                true => DurabilityPoint::Flushed,
+                false => DurabilityPoint::Acknowledged,
             },
             loss: Loss::Member(member),
         }
@@ -212,7 +214,7 @@ impl Promise {
     pub fn joined(children: &[Promise], at_least: u16) -> Promise {
         let durable = children.iter().map(|child| child.durable).max();
         Promise {
-            durable: durable.unwrap_or(Durable::Flushed),
+            durable: durable.unwrap_or(DurabilityPoint::Flushed),
             loss: Loss::out_of(
                 at_least,
                 children.iter().map(|child| child.loss.clone()).collect(),

@@ -45,28 +45,28 @@ mod striping;
 mod table;
 mod writeback;
 
-pub use cluster::{Cluster, ClusterConfig, Network, Node};
+pub use cluster::{Cluster, ClusterConfig, Network, NodeConfig};
 pub use concat::{Concat, ConcatConfig};
-pub use config::{Member, PoolConfig, Target, TierConfig, Volume};
+pub use config::{Member, PoolConfig, PoolVolume, Target, TierConfig};
 pub use copies::Reads;
 pub use gather::Gather;
 pub use log::{IntentLog, IntentLogConfig, LogCpu, LogScale, Logbias, SyncPolicy};
-pub use loss::{Durable, Loss, Promise};
+pub use loss::{DurabilityPoint, Loss, Promise};
 pub use mirror::{MOST_LEGS, Mirror, MirrorConfig};
-pub use parity::{Array, ArrayConfig};
+pub use parity::{ParityArray, ParityArrayConfig};
 pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Feed, Policy, ReadCache, ReadCacheConfig, Writes};
 pub use stripe::{Stripe, StripeConfig};
 pub use writeback::{
-    Cleaning, Commit, Congestion, Destage, Durability, Idle, Passing, Rate, WriteBack,
-    WriteBackConfig,
+    BypassPolicy, Cleaning, CommitPolicy, Congestion, Destage, Durability, IdleCleaning,
+    RateControl, WriteBack, WriteBackConfig,
 };
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use self::offline::{Below, Damage};
+use self::offline::{ChildImages, Damage};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::data::{Buffers, Unreadable, Unwritable};
@@ -78,7 +78,7 @@ pub type Child = u16;
 
 /// The part of a range of a tier's addresses that is on one child.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Piece {
+pub struct ChildRange {
     /// Index of the child.
     pub child: Child,
     /// First byte on the child.
@@ -88,7 +88,7 @@ pub struct Piece {
 }
 
 /// Operations that a tier can call while it is being called. All take effect at the time of the call.
-pub trait Way {
+pub trait TierContext {
     /// Buffers for the tier's own data, of the same type as those of the pool's commands.
     type Buffers: Buffers;
 
@@ -108,10 +108,10 @@ pub trait Way {
 pub trait Tier {
     /// Accepts a command. Its range is within [`TierSettings::capacity`] and not empty unless it is a flush; its id is
     /// not reused before it is finished.
-    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W);
+    fn submit<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W);
 
     /// A command that the tier sent has completed.
-    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W);
+    fn completed<W: TierContext>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W);
 
     /// Returns when the tier must be called even if no command completes.
     fn due(&self) -> Time {
@@ -119,7 +119,7 @@ pub trait Tier {
     }
 
     /// Called at the time of [`Tier::due`].
-    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let _ = (now, way);
     }
 
@@ -127,13 +127,13 @@ pub trait Tier {
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>);
 
     /// A member below `child` responds again.
-    fn returned<W: Way>(&mut self, now: Time, child: Child, way: &mut W) {
+    fn returned<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
         let _ = (now, child, way);
     }
 
     /// For a tier that only distributes its addresses over its children: returns the parts of a range, each on one
     /// child. `None` for others.
-    fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<Piece>> {
+    fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<ChildRange>> {
         let _ = (at, bytes);
         None
     }
@@ -146,7 +146,7 @@ pub trait Tier {
         &self,
         at: u64,
         into: &mut [u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unreadable> {
         let pieces = self.pieces(at, into.len()).ok_or(Unreadable)?;
         let mut pieces = pieces.into_iter();
@@ -161,7 +161,7 @@ pub trait Tier {
         &mut self,
         at: u64,
         data: &[u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unwritable> {
         let pieces = self.pieces(at, data.len()).ok_or(Unwritable)?;
         let mut pieces = pieces.into_iter();
@@ -172,7 +172,7 @@ pub trait Tier {
     ///
     /// # Errors
     /// If that fails.
-    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn sync_offline(&self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
         let _ = below;
         Err(Unwritable)
     }
@@ -181,7 +181,7 @@ pub trait Tier {
     ///
     /// # Errors
     /// If the tier cannot accept it.
-    fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
+    fn renewed(&mut self, child: Child, below: &mut dyn ChildImages) -> Result<(), Damage> {
         let _ = (child, below);
         Err(Damage::Unsupported)
     }
@@ -191,7 +191,7 @@ pub trait Tier {
     ///
     /// # Errors
     /// If a child cannot be written.
-    fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
+    fn settle(&mut self, below: &mut dyn ChildImages) -> Result<(), Damage> {
         let _ = below;
         Ok(())
     }
@@ -202,14 +202,14 @@ pub trait Tier {
     }
 
     /// Whether the tier's data of a range, read offline, depends on which copy below it is read.
-    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn ChildImages) -> bool {
         let pieces = self.pieces(at, bytes as usize).unwrap_or_default();
         let mut pieces = pieces.into_iter();
         pieces.any(|it| below.is_ambiguous(it.child, it.at, it.part.len() as u32))
     }
 
     /// Power cut: releases the buffers of data in memory.
-    fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
+    fn release_buffers<B: Buffers>(&mut self, buffers: &mut B) {
         let _ = buffers;
     }
 
@@ -241,7 +241,12 @@ pub trait TierSettings {
     ///
     /// # Errors
     /// Why it cannot be formatted.
-    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+    fn format(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn ChildImages,
+    ) -> Result<(), Damage> {
         let _ = (children, pool, below);
         Err(Damage::Unsupported)
     }
@@ -255,7 +260,7 @@ pub trait TierSettings {
         &self,
         children: &[u64],
         pool: u128,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<Self::Tier, Damage> {
         let _ = (children, pool, below);
         Err(Damage::Unsupported)
@@ -362,7 +367,7 @@ macro_rules! tiers {
                 &self,
                 children: &[u64],
                 pool: u128,
-                below: &mut dyn Below,
+                below: &mut dyn ChildImages,
             ) -> Result<(), Damage> {
                 match self { $(Kind::$name(config) => config.format(children, pool, below),)* }
             }
@@ -370,7 +375,7 @@ macro_rules! tiers {
                 &self,
                 children: &[u64],
                 pool: u128,
-                below: &mut dyn Below,
+                below: &mut dyn ChildImages,
             ) -> Result<AnyTier, Damage> {
                 Ok(match self {
                     $(Kind::$name(it) => AnyTier::$name(it.recover(children, pool, below)?.into()),)*
@@ -413,28 +418,28 @@ macro_rules! tiers {
 
         impl Tier for AnyTier {
             #[inline]
-            fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+            fn submit<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
                 match self { $(AnyTier::$name(tier) => tier.submit(now, command, way),)* }
             }
             #[inline]
-            fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+            fn completed<W: TierContext>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
                 match self { $(AnyTier::$name(tier) => tier.completed(now, token, done, way),)* }
             }
             #[inline]
             fn due(&self) -> Time {
                 match self { $(AnyTier::$name(tier) => tier.due(),)* }
             }
-            fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+            fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
                 match self { $(AnyTier::$name(tier) => tier.tick(now, way),)* }
             }
-            fn returned<W: Way>(&mut self, now: Time, child: Child, way: &mut W) {
+            fn returned<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
                 match self { $(AnyTier::$name(tier) => tier.returned(now, child, way),)* }
             }
             fn read_offline(
                 &self,
                 at: u64,
                 into: &mut [u8],
-                below: &mut dyn Below,
+                below: &mut dyn ChildImages,
             ) -> Result<(), Unreadable> {
                 match self { $(AnyTier::$name(tier) => tier.read_offline(at, into, below),)* }
             }
@@ -442,32 +447,32 @@ macro_rules! tiers {
                 &mut self,
                 at: u64,
                 data: &[u8],
-                below: &mut dyn Below,
+                below: &mut dyn ChildImages,
             ) -> Result<(), Unwritable> {
                 match self { $(AnyTier::$name(tier) => tier.write_offline(at, data, below),)* }
             }
-            fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
+            fn renewed(&mut self, child: Child, below: &mut dyn ChildImages) -> Result<(), Damage> {
                 match self { $(AnyTier::$name(tier) => tier.renewed(child, below),)* }
             }
-            fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
+            fn settle(&mut self, below: &mut dyn ChildImages) -> Result<(), Damage> {
                 match self { $(AnyTier::$name(tier) => tier.settle(below),)* }
             }
             fn used(&mut self, ranges: &[Range]) {
                 match self { $(AnyTier::$name(tier) => tier.used(ranges),)* }
             }
-            fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+            fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn ChildImages) -> bool {
                 match self {
                     $(AnyTier::$name(tier) => tier.is_ambiguous_offline(at, bytes, below),)*
                 }
             }
-            fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+            fn sync_offline(&self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
                 match self { $(AnyTier::$name(tier) => tier.sync_offline(below),)* }
             }
             fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
                 match self { $(AnyTier::$name(tier) => tier.at_risk(children, ranges),)* }
             }
-            fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
-                match self { $(AnyTier::$name(tier) => tier.give_back(buffers),)* }
+            fn release_buffers<B: Buffers>(&mut self, buffers: &mut B) {
+                match self { $(AnyTier::$name(tier) => tier.release_buffers(buffers),)* }
             }
             fn power_cut(&mut self, now: Time) {
                 match self { $(AnyTier::$name(tier) => tier.power_cut(now),)* }
@@ -489,9 +494,9 @@ tiers! {
     /// Blocks over all children, each with parity.
     Raidz = "raidz": RaidzConfig => Raidz,
     /// Chunks over all children, with one parity chunk in each stripe.
-    Raid5 = "raid5": ArrayConfig<1> => Box<Array>,
+    Raid5 = "raid5": ParityArrayConfig<1> => Box<ParityArray>,
     /// Chunks over all children, with two parity chunks in each stripe.
-    Raid6 = "raid6": ArrayConfig<2> => Box<Array>,
+    Raid6 = "raid6": ParityArrayConfig<2> => Box<ParityArray>,
     /// Writes in memory and in a log until they are on the main pool.
     IntentLog = "intent-log": IntentLogConfig => Box<IntentLog>,
     /// The first child caches data read from the second.

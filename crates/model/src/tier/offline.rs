@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-pub use super::below::{Below, Damage, Found, Images, Opening, Standing};
+pub use super::below::{ChildImages, Damage, Images, Opening, RecoveryFinding, SliceState};
 use super::children::{Children, Tiers};
 use super::openings::{self, Openings};
 use super::planted::{self, Bug};
@@ -18,10 +18,10 @@ use crate::media::medium::Medium;
 
 /// The recovered tiers of a pool.
 #[derive(Clone, Debug)]
-pub struct Recovered {
+pub struct RecoveredTiers {
     tiers: Vec<Result<AnyTier, Damage>>,
     /// Repairs, each with its tier.
-    pub found: Vec<(u16, Found)>,
+    pub found: Vec<(u16, RecoveryFinding)>,
     /// The opening that has begun, if the pool numbers them.
     pub opening: Option<Opening>,
     /// By tier: the children that have all acknowledged data, one bit each, to be noted outside of the pool.
@@ -30,7 +30,7 @@ pub struct Recovered {
     pub before: Vec<Option<u64>>,
 }
 
-impl Recovered {
+impl RecoveredTiers {
     /// Returns the tiers, for [`super::Pool::resume`].
     pub fn tiers<M: Medium>(self, config: &PoolConfig<M>) -> Vec<AnyTier> {
         let new = config.build_tiers();
@@ -56,7 +56,7 @@ impl Recovered {
         at: u64,
         into: &mut [u8],
     ) -> Result<(), Unreadable> {
-        self.at(config, images, volume, |tier, below| {
+        self.with_tier(config, images, volume, |tier, below| {
             tier.read_offline(at, into, below)
         })
         .unwrap_or(Err(Unreadable))
@@ -71,18 +71,18 @@ impl Recovered {
         at: u64,
         bytes: u32,
     ) -> bool {
-        let asked = self.at(config, images, volume, |tier, below| {
+        let asked = self.with_tier(config, images, volume, |tier, below| {
             tier.is_ambiguous_offline(at, bytes, below)
         });
         asked.unwrap_or(true)
     }
 
-    fn at<M: Medium, R>(
+    fn with_tier<M: Medium, R>(
         &self,
         config: &PoolConfig<M>,
         images: &mut impl Images,
         volume: u16,
-        ask: impl FnOnce(&AnyTier, &mut dyn Below) -> R,
+        ask: impl FnOnce(&AnyTier, &mut dyn ChildImages) -> R,
     ) -> Option<R> {
         let index = usize::from(volume);
         let tier = self.tiers[index].as_ref().ok()?;
@@ -131,7 +131,7 @@ pub fn format<M: Medium>(
 
 /// Information about a pool to be recovered, in addition to the content of its members.
 #[derive(Clone, Copy, Debug)]
-pub struct Start<'a> {
+pub struct RecoveryInput<'a> {
     /// Identifier of the pool.
     pub pool: u128,
     /// Mark that no other opening has; 0 if openings with the same members may have equal marks.
@@ -139,7 +139,7 @@ pub struct Start<'a> {
     /// The last opening, as noted outside of the pool.
     pub remembered: Option<Opening>,
     /// By tier: the children in sync when the pool ended, one bit each, as noted outside of the pool
-    /// ([`Recovered::in_sync`], [`AnyTier::in_sync`]). Empty if that is unknown.
+    /// ([`RecoveredTiers::in_sync`], [`AnyTier::in_sync`]). Empty if that is unknown.
     pub in_sync: &'a [u32],
     /// Used bytes of the pool's addresses; `None` for all.
     pub bytes: Option<u64>,
@@ -156,8 +156,8 @@ pub fn recover<M: Medium>(
     config: &PoolConfig<M>,
     pool: u128,
     images: &mut impl Images,
-) -> Result<Recovered, (String, Damage)> {
-    let start = Start {
+) -> Result<RecoveredTiers, (String, Damage)> {
+    let start = RecoveryInput {
         pool,
         mark: 0,
         remembered: None,
@@ -174,15 +174,15 @@ pub fn recover<M: Medium>(
 /// The served tier that cannot be opened, and why.
 pub fn open<M: Medium>(
     config: &PoolConfig<M>,
-    start: &Start<'_>,
+    start: &RecoveryInput<'_>,
     images: &mut impl Images,
-) -> Result<Recovered, (String, Damage)> {
+) -> Result<RecoveredTiers, (String, Damage)> {
     let openings = Openings::read(config, start.pool, start.remembered, images);
     let mut openings = openings.map_err(|it| named(config, it))?;
     openings.accepts_loss = start.accept_loss;
     openings.noted = start.in_sync.to_vec();
     let before = openings.of_members(config.members.len());
-    let mut found = openings.behind();
+    let mut found = openings.stale_slices();
     let capacities = config.capacities();
     openings.used = what_is_used(config, start.bytes, &capacities);
     let mut tiers = Vec::with_capacity(config.tiers.len());
@@ -236,7 +236,7 @@ pub fn open<M: Medium>(
         Err(_) => start.in_sync.get(index).copied().unwrap_or(u32::MAX),
     };
     let in_sync = tiers.iter().enumerate().map(noted).collect();
-    Ok(Recovered {
+    Ok(RecoveredTiers {
         in_sync,
         tiers,
         found,
@@ -303,7 +303,7 @@ fn what_is_used<M: Medium>(
 fn give_up_what_lost<M: Medium>(
     config: &PoolConfig<M>,
     above: usize,
-    found: &[(u16, Found)],
+    found: &[(u16, RecoveryFinding)],
     tiers: &mut [Result<AnyTier, Damage>],
 ) {
     for target in &config.tiers[above].children {
@@ -311,7 +311,9 @@ fn give_up_what_lost<M: Medium>(
             continue;
         };
         let lost = |it: &u16| {
-            let told = |(of, what): &(u16, Found)| of == it && matches!(what, Found::Lost(_));
+            let told = |(of, what): &(u16, RecoveryFinding)| {
+                of == it && matches!(what, RecoveryFinding::Lost(_))
+            };
             found.iter().any(told)
         };
         if tiers[usize::from(tier)].is_ok() && tiers_below(config, tier).iter().any(lost) {
@@ -346,7 +348,7 @@ struct Renewal<'a, M> {
     capacities: &'a [u64],
     openings: &'a mut Openings,
     tiers: &'a mut [Result<AnyTier, Damage>],
-    found: &'a mut Vec<(u16, Found)>,
+    found: &'a mut Vec<(u16, RecoveryFinding)>,
 }
 
 impl<M: Medium> Renewal<'_, M> {
@@ -386,12 +388,13 @@ impl<M: Medium> Renewal<'_, M> {
                 self.tiers[usize::from(below)] = Err(damage);
                 continue;
             }
-            let old = |(of, what): &(u16, Found)| {
-                subtree.contains(of) || (usize::from(*of), *what) == (above, Found::Absent(child))
+            let old = |(of, what): &(u16, RecoveryFinding)| {
+                subtree.contains(of)
+                    || (usize::from(*of), *what) == (above, RecoveryFinding::Absent(child))
             };
             self.found.retain(|it| !old(it));
             self.found
-                .push((above as u16, Found::Renewed(child, damage)));
+                .push((above as u16, RecoveryFinding::Renewed(child, damage)));
         }
     }
 
@@ -459,16 +462,16 @@ fn mark_of<M: Medium>(config: &PoolConfig<M>, images: &impl Images) -> u64 {
 }
 
 /// Returns the first child that was absent in the last opening, for a tier that needs all children up to date.
-fn outdated(kind: &Kind, children: Child, below: &impl Below) -> Option<Damage> {
+fn outdated(kind: &Kind, children: Child, below: &impl ChildImages) -> Option<Damage> {
     if planted::has(Bug::AcceptsOldCopies) {
         return None;
     }
     let needed = (0..children).filter(|&child| !kind.does_without(child) && below.present(child));
     needed
         .filter_map(|child| match below.standing(child) {
-            Standing::Current => None,
-            Standing::Old(_) | Standing::Away(_) => Some(Damage::Outdated(child)),
-            Standing::Bare => Some(Damage::Bare(child)),
+            SliceState::Current => None,
+            SliceState::Old(_) | SliceState::Away(_) => Some(Damage::Outdated(child)),
+            SliceState::Bare => Some(Damage::Bare(child)),
         })
         .next()
 }
@@ -512,7 +515,7 @@ fn cause<M: Medium>(
 ///
 /// # Errors
 /// The first missing child.
-pub fn all_present(children: &[u64], below: &dyn Below) -> Result<(), Damage> {
+pub fn all_present(children: &[u64], below: &dyn ChildImages) -> Result<(), Damage> {
     match (0..children.len() as Child).find(|&child| !below.present(child)) {
         Some(child) => Err(Damage::Missing(child)),
         None => Ok(()),

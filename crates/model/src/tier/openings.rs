@@ -17,10 +17,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::below::{Damage, Found, Images, Opening, Standing};
+use super::below::{Damage, Images, Opening, RecoveryFinding, SliceState};
 use super::config::{PoolConfig, Target};
 use super::planted::{self, Bug};
-use super::record::{BLOCK, Cursor, Pen, seal, sealed};
+use super::record::{BLOCK, NumberReader, NumberWriter, seal, sealed};
 use crate::device::Range;
 use crate::media::medium::Medium;
 
@@ -35,7 +35,7 @@ const VERSION: u32 = 1;
 
 /// Label of a slice.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Label {
+struct SliceLabel {
     pool: u128,
     member: u16,
     base: u64,
@@ -51,13 +51,13 @@ struct Label {
     there: Vec<u64>,
 }
 
-/// Maximum number of words in [`Label::there`]: slices beyond that count as having taken part.
+/// Maximum number of words in [`SliceLabel::there`]: slices beyond that count as having taken part.
 const WORDS: usize = 256;
 
-impl Label {
+impl SliceLabel {
     fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut block,
             at: 0,
         };
@@ -78,13 +78,13 @@ impl Label {
         block
     }
 
-    fn decode(block: &[u8; BLOCK]) -> Option<Label> {
-        let mut cursor = Cursor { bytes: block };
+    fn decode(block: &[u8; BLOCK]) -> Option<SliceLabel> {
+        let mut cursor = NumberReader { bytes: block };
         if cursor.take() != MAGIC || cursor.word() != VERSION {
             return None;
         }
         sealed(block, BLOCK - 4)?;
-        let mut label = Label {
+        let mut label = SliceLabel {
             member: cursor.word() as u16,
             pool: u128::from_le_bytes(cursor.take()),
             base: cursor.long(),
@@ -161,7 +161,7 @@ enum Read {
     Unreadable,
     Bare,
     /// The label, and which of the two positions the next one uses.
-    Label(Label, usize),
+    Label(SliceLabel, usize),
 }
 
 fn read(slice: &Slice, images: &mut impl Images) -> Read {
@@ -169,13 +169,13 @@ fn read(slice: &Slice, images: &mut impl Images) -> Read {
         return Read::Absent;
     }
     let mut unreadable = false;
-    let mut newest: Option<(Label, usize)> = None;
+    let mut newest: Option<(SliceLabel, usize)> = None;
     for (place, &at) in slice.places.iter().enumerate() {
         let mut block = [0; BLOCK];
         match images.read(slice.member, at, &mut block) {
             Ok(()) => {
-                let label = Label::decode(&block);
-                let newer = |it: &Label| {
+                let label = SliceLabel::decode(&block);
+                let newer = |it: &SliceLabel| {
                     newest
                         .as_ref()
                         .is_none_or(|(old, _)| it.sequence > old.sequence)
@@ -199,8 +199,8 @@ pub(super) struct Openings {
     slices: Vec<Slice>,
     read: Vec<Read>,
     /// The newest label.
-    newest: Label,
-    standings: Vec<Standing>,
+    newest: SliceLabel,
+    standings: Vec<SliceState>,
     /// Whether tiers open with the remaining children, even if data may be lost permanently.
     pub(super) accepts_loss: bool,
     /// By tier: the children in sync when the pool ended, as noted outside of the pool. Empty if unknown.
@@ -210,7 +210,7 @@ pub(super) struct Openings {
 }
 
 /// Reason why a pool cannot be opened: the tier's number, and its damage.
-type Refused = (u16, Damage);
+type TierDamage = (u16, Damage);
 
 impl Openings {
     /// Reads all labels. `remembered`: the last opening, as noted outside of the pool.
@@ -223,15 +223,15 @@ impl Openings {
         pool: u128,
         remembered: Option<Opening>,
         images: &mut impl Images,
-    ) -> Result<Openings, Refused> {
+    ) -> Result<Openings, TierDamage> {
         let slices = slices(config);
         let read: Vec<Read> = slices
             .iter()
             .map(|slice| self::read(slice, images))
             .collect();
-        let mut newest = Label {
+        let mut newest = SliceLabel {
             pool,
-            ..Label::default()
+            ..SliceLabel::default()
         };
         let mut newest_member = None;
         for (slice, read) in slices.iter().zip(&read) {
@@ -266,14 +266,14 @@ impl Openings {
     }
 
     /// Compares each label with the newest.
-    fn judge(&mut self, newest_member: Option<u16>) -> Result<(), Refused> {
+    fn judge(&mut self, newest_member: Option<u16>) -> Result<(), TierDamage> {
         let newest = &self.newest;
         for (index, (slice, read)) in self.slices.iter().zip(&self.read).enumerate() {
             let standing = match read {
-                Read::Absent | Read::Unreadable => Standing::Current,
+                Read::Absent | Read::Unreadable => SliceState::Current,
                 // The first opening may have been interrupted before all slices had their first label.
-                Read::Bare if newest.number == 0 => Standing::Current,
-                Read::Bare => Standing::Bare,
+                Read::Bare if newest.number == 0 => SliceState::Current,
+                Read::Bare => SliceState::Bare,
                 Read::Label(label, _) => {
                     let begun =
                         label.next != 0 && newest.mark(label.number + 1) == Some(label.next);
@@ -289,9 +289,9 @@ impl Openings {
                         return Err((slice.tier, Damage::Diverged(slice.member, other)));
                     }
                     match newest.number - number {
-                        0 => Standing::Current,
-                        missed if newest.was_there(index) => Standing::Old(missed),
-                        missed => Standing::Away(missed),
+                        0 => SliceState::Current,
+                        missed if newest.was_there(index) => SliceState::Old(missed),
+                        missed => SliceState::Away(missed),
                     }
                 }
             };
@@ -301,7 +301,7 @@ impl Openings {
     }
 
     /// Compares the newest label with the opening noted outside of the pool.
-    fn compare(&self, remembered: Option<Opening>) -> Result<(), Refused> {
+    fn compare(&self, remembered: Option<Opening>) -> Result<(), TierDamage> {
         let Some(remembered) = remembered.filter(|it| it.number > 0) else {
             return Ok(());
         };
@@ -319,10 +319,10 @@ impl Openings {
     }
 
     /// Returns the state of a tier's child.
-    pub(super) fn standing(&self, tier: u16, child: u16) -> Standing {
+    pub(super) fn standing(&self, tier: u16, child: u16) -> SliceState {
         let is_it = |it: &&Slice| (it.tier, it.child) == (tier, child);
         let index = self.slices.iter().position(|it| is_it(&it));
-        index.map_or(Standing::Current, |index| self.standings[index])
+        index.map_or(SliceState::Current, |index| self.standings[index])
     }
 
     /// Returns the children of a tier that were in sync when the pool ended, as noted outside of the pool.
@@ -348,13 +348,17 @@ impl Openings {
     }
 
     /// Returns slices that were absent, each with its tier.
-    pub(super) fn behind(&self) -> Vec<(u16, Found)> {
+    pub(super) fn stale_slices(&self) -> Vec<(u16, RecoveryFinding)> {
         let each = self.slices.iter().zip(&self.standings);
         let behind = each.filter_map(|(slice, standing)| match standing {
-            Standing::Old(missed) => Some((slice.tier, Found::Behind(slice.child, *missed))),
-            Standing::Away(missed) => Some((slice.tier, Found::Away(slice.child, *missed))),
-            Standing::Bare => Some((slice.tier, Found::Behind(slice.child, 0))),
-            Standing::Current => None,
+            SliceState::Old(missed) => {
+                Some((slice.tier, RecoveryFinding::Behind(slice.child, *missed)))
+            }
+            SliceState::Away(missed) => {
+                Some((slice.tier, RecoveryFinding::Away(slice.child, *missed)))
+            }
+            SliceState::Bare => Some((slice.tier, RecoveryFinding::Behind(slice.child, 0))),
+            SliceState::Current => None,
         });
         behind.collect()
     }
@@ -382,7 +386,7 @@ impl Openings {
             .sync(slice.member)
             .map_err(|_| Damage::Unwritable(child))?;
         self.read[index] = Read::Bare;
-        self.standings[index] = Standing::Bare;
+        self.standings[index] = SliceState::Bare;
         Ok(())
     }
 
@@ -394,16 +398,16 @@ impl Openings {
         mut self,
         mark: u64,
         images: &mut impl Images,
-    ) -> Result<Option<Opening>, Refused> {
+    ) -> Result<Option<Opening>, TierDamage> {
         if self.slices.is_empty() {
             return Ok(None);
         }
         let mark = mark.max(1);
-        let before = Label {
+        let before = SliceLabel {
             next: mark,
             ..self.newest.clone()
         };
-        let mut begun = Label {
+        let mut begun = SliceLabel {
             next: 0,
             number: before.number + 1,
             ..before.clone()
@@ -424,7 +428,7 @@ impl Openings {
             for ((slice, read), standing) in each.zip(&self.standings) {
                 // A slice that is behind must not appear to have taken part in the last opening if this one does not
                 // begin.
-                if round == 0 && *standing != Standing::Current {
+                if round == 0 && *standing != SliceState::Current {
                     continue;
                 }
                 let (sequence, place) = match read {
@@ -432,7 +436,7 @@ impl Openings {
                     Read::Unreadable | Read::Bare => (0, 0),
                     Read::Label(own, place) => (own.sequence, *place),
                 };
-                let own = Label {
+                let own = SliceLabel {
                     member: slice.member,
                     base: slice.base,
                     sequence: sequence + 1,
@@ -462,16 +466,16 @@ pub(super) fn format<M: Medium>(
     config: &PoolConfig<M>,
     pool: u128,
     images: &mut impl Images,
-) -> Result<(), Refused> {
+) -> Result<(), TierDamage> {
     for slice in slices(config) {
         let unwritable = |_| (slice.tier, Damage::Unwritable(slice.child));
         for (sequence, at) in (0..).zip(slice.places) {
-            let label = Label {
+            let label = SliceLabel {
                 pool,
                 member: slice.member,
                 base: slice.base,
                 sequence,
-                ..Label::default()
+                ..SliceLabel::default()
             };
             images
                 .write(slice.member, at, &label.encode())

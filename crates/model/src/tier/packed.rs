@@ -142,17 +142,17 @@ impl Leaf {
 
 /// Values of 32 bits by number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Packed {
+pub(super) struct PackedTable {
     /// One more than the number of the leaf; 0 if no number is set.
     root: Vec<u32>,
     leaves: Vec<Leaf>,
     free: Vec<u32>,
 }
 
-impl Packed {
+impl PackedTable {
     /// Creates a table for numbers below `bound`, none of which is set.
-    pub(super) fn new(bound: u64) -> Packed {
-        Packed {
+    pub(super) fn new(bound: u64) -> PackedTable {
+        PackedTable {
             root: vec![0; bound.div_ceil(LEAF) as usize],
             leaves: Vec::new(),
             free: Vec::new(),
@@ -265,13 +265,13 @@ mod tests {
             full in 0u64..4000,
             at_once: bool,
         ) {
-            let (mut table, mut shadow) = (Packed::new(6000), BTreeMap::new());
+            let (mut table, mut shadow) = (PackedTable::new(6000), BTreeMap::new());
             for number in (0..full).filter(|it| it % 7 != 3) {
                 table.set(number, number as u32 * 3);
                 shadow.insert(number, number as u32 * 3);
             }
             if at_once {
-                table = Packed::new(6000);
+                table = PackedTable::new(6000);
                 for leaf in 0..6 {
                     let all = shadow.range(leaf * LEAF..(leaf + 1) * LEAF);
                     table.set_leaf(leaf, all.map(|(&number, &value)| (number % LEAF, value)));
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn empty_leaves_are_used_again() {
-        let mut table = Packed::new(1 << 20);
+        let mut table = PackedTable::new(1 << 20);
         for round in 0..1000 {
             table.set(round * 1024, 7);
             table.clear(round * 1024);
@@ -324,7 +324,7 @@ mod tests {
     fn a_value_takes_less_than_six_bytes_from_a_fifth_on() {
         for share in [5_u64, 4, 3, 2, 1] {
             let bound = 1 << 20;
-            let (mut table, set) = (Packed::new(bound), bound / share);
+            let (mut table, set) = (PackedTable::new(bound), bound / share);
             for index in 0..set {
                 table.set(index * 648_055 % bound, 1);
             }

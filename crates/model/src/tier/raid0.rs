@@ -27,7 +27,7 @@ pub struct Raid0Config<C> {
 
 /// A command whose pieces are outstanding at the members.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct Raid0Request {
     id: CommandId,
     left: u32,
     status: Status,
@@ -39,7 +39,7 @@ pub struct Raid0<D> {
     members: Vec<D>,
     striping: Striping,
     capacity: Capacity,
-    requests: Slab<Request>,
+    requests: Slab<Raid0Request>,
     /// By the id of a piece at its member: its request.
     pieces: Slab<u32>,
     next: Time,
@@ -177,7 +177,7 @@ impl<D: Device> Device for Raid0<D> {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        let request = self.requests.insert(Request {
+        let request = self.requests.insert(Raid0Request {
             id: command.id,
             left: 0,
             status: Status::Success,

@@ -22,7 +22,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Child, Promise, Tier, TierSettings, Way};
+use super::{Child, Promise, Tier, TierContext, TierSettings};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, Completion, Op, Status};
 use crate::device::Range;
@@ -45,16 +45,16 @@ pub struct RaidzConfig {
 
 /// Layout of blocks over the children, in sectors.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+struct RaidzLayout {
     children: u64,
     parity: u64,
     /// Sectors of the smallest child.
     sectors: u64,
 }
 
-impl Layout {
-    fn new(parity: u16, children: &[u64]) -> Layout {
-        Layout {
+impl RaidzLayout {
+    fn new(parity: u16, children: &[u64]) -> RaidzLayout {
+        RaidzLayout {
             children: children.len() as u64,
             parity: u64::from(parity),
             sectors: children.iter().min().map_or(0, |bytes| bytes / SECTOR),
@@ -67,20 +67,21 @@ impl Layout {
     }
 
     /// Returns the sectors that a block of `sectors` data sectors takes, without padding.
-    fn taken(&self, sectors: u64) -> u64 {
+    fn block_sectors(&self, sectors: u64) -> u64 {
         sectors + self.parity * sectors.div_ceil(self.data())
     }
 
     /// Returns the sectors reserved for each [`BLOCK`]: those that it takes, and those skipped after it so that every
     /// gap can be filled.
     fn room(&self) -> u64 {
-        self.taken(BLOCK / SECTOR).next_multiple_of(self.parity + 1)
+        self.block_sectors(BLOCK / SECTOR)
+            .next_multiple_of(self.parity + 1)
     }
 
     /// Returns the sector, counted over all children, at which a piece starts that begins at this data sector.
     fn begin(&self, sector: u64) -> u64 {
         let (block, within) = (sector / (BLOCK / SECTOR), sector % (BLOCK / SECTOR));
-        block * self.room() + self.taken(within)
+        block * self.room() + self.block_sectors(within)
     }
 
     /// Returns the first sector and the number of sectors of one child among `count` sectors starting at `begin`.
@@ -95,7 +96,7 @@ impl Layout {
 
 /// A command whose columns are outstanding at the children.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct RaidzRequest {
     command: Command,
     left: u32,
     /// Number of children that failed their part.
@@ -111,8 +112,8 @@ struct Request {
 /// A RAID-Z over its children.
 #[derive(Clone, Debug)]
 pub struct Raidz {
-    layout: Layout,
-    requests: Slab<Request>,
+    layout: RaidzLayout,
+    requests: Slab<RaidzRequest>,
     /// By child: whether it does not respond.
     out: Vec<bool>,
 }
@@ -122,7 +123,7 @@ impl TierSettings for RaidzConfig {
 
     fn build(&self, children: &[u64]) -> Raidz {
         Raidz {
-            layout: Layout::new(self.parity, children),
+            layout: RaidzLayout::new(self.parity, children),
             requests: Slab::default(),
             out: alloc::vec![false; children.len()],
         }
@@ -132,7 +133,7 @@ impl TierSettings for RaidzConfig {
         if children.len() <= usize::from(self.parity) {
             return 0;
         }
-        let layout = Layout::new(self.parity, children);
+        let layout = RaidzLayout::new(self.parity, children);
         layout.sectors * layout.children / layout.room() * BLOCK
     }
 
@@ -167,7 +168,7 @@ impl TierSettings for RaidzConfig {
 
 impl Raidz {
     /// Sends a column, unless its child is out.
-    fn send<W: Way>(&mut self, request: u32, child: u64, column: (u64, u64), way: &mut W) {
+    fn send<W: TierContext>(&mut self, request: u32, child: u64, column: (u64, u64), way: &mut W) {
         let asked = &mut self.requests[request];
         if self.out[child as usize] {
             asked.without += 1;
@@ -190,7 +191,7 @@ impl Raidz {
     }
 
     /// Sends reads of the data columns of each block, and of one parity column per missing data column.
-    fn read<W: Way>(&mut self, request: u32, way: &mut W) {
+    fn read<W: TierContext>(&mut self, request: u32, way: &mut W) {
         let layout = self.layout;
         let command = self.requests[request].command;
         let (mut at, end) = (command.offset, command.end());
@@ -230,13 +231,13 @@ impl Raidz {
     }
 
     /// Sends a column to each child: of the sectors that a write takes, or of the space that is cleared.
-    fn columns<W: Way>(&mut self, request: u32, way: &mut W) {
+    fn columns<W: TierContext>(&mut self, request: u32, way: &mut W) {
         let layout = self.layout;
         let command = self.requests[request].command;
         let (first, last) = (command.offset / SECTOR, command.end().div_ceil(SECTOR));
         let begin = layout.begin(first);
         let count = match first / (BLOCK / SECTOR) == (last - 1) / (BLOCK / SECTOR) {
-            true => layout.taken(last - first),
+            true => layout.block_sectors(last - first),
             false => layout.begin(last) - begin,
         };
         for child in 0..layout.children {
@@ -247,7 +248,7 @@ impl Raidz {
         }
     }
 
-    fn ask<W: Way>(&mut self, request: u32, way: &mut W) {
+    fn ask<W: TierContext>(&mut self, request: u32, way: &mut W) {
         match self.requests[request].command.op {
             Op::Flush => {
                 for child in 0..self.layout.children {
@@ -263,7 +264,7 @@ impl Raidz {
     }
 
     /// All columns have completed, the last one with this anatomy.
-    fn end<W: Way>(&mut self, request: u32, last: Anatomy, way: &mut W) {
+    fn end<W: TierContext>(&mut self, request: u32, last: Anatomy, way: &mut W) {
         let asked = self.requests[request];
         self.requests.release(request);
         let mut anatomy = asked.before;
@@ -277,8 +278,8 @@ impl Raidz {
 }
 
 impl Tier for Raidz {
-    fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
-        let request = self.requests.insert(Request {
+    fn submit<W: TierContext>(&mut self, _now: Time, command: &Command, way: &mut W) {
+        let request = self.requests.insert(RaidzRequest {
             command: *command,
             left: 0,
             without: 0,
@@ -289,7 +290,13 @@ impl Tier for Raidz {
         self.ask(request, way);
     }
 
-    fn completed<W: Way>(&mut self, _now: Time, token: u32, done: &Completion, way: &mut W) {
+    fn completed<W: TierContext>(
+        &mut self,
+        _now: Time,
+        token: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
         let children = self.layout.children as u32;
         let (request, child) = (token / children, token % children);
         let asked = &mut self.requests[request];
@@ -351,7 +358,7 @@ mod tests {
 
     use super::*;
     use crate::conformance::{self, Witness};
-    use crate::data::Trouble;
+    use crate::data::DriveFault;
     use crate::device::Device;
     use crate::media::ram::{Ram, RamConfig};
     use crate::media::{Medium, Precondition};
@@ -445,7 +452,7 @@ mod tests {
         // A write to every child reveals that they are out.
         pool.submit(Time::ZERO, Command::write(0, 0, 128 << 10));
         for &child in dead {
-            pool.befall(Time::ZERO, child, Trouble::Dies);
+            pool.befall(Time::ZERO, child, DriveFault::Dies);
         }
         run(&mut pool, &mut ended);
         let now = ended.last().map_or(Time::ZERO, |it: &Completion| it.at);
@@ -501,7 +508,7 @@ mod tests {
     fn a_read_is_asked_for_again_when_a_child_goes_in_the_middle_of_it() {
         let mut pool = pool(1, 6).vulnerable(Precondition::Fresh, 1);
         pool.submit(Time::ZERO, Command::read(0, 0, 256 << 10));
-        pool.befall(Time::ZERO, 4, Trouble::Dies);
+        pool.befall(Time::ZERO, 4, DriveFault::Dies);
         let mut ended = Vec::new();
         run(&mut pool, &mut ended);
         assert_eq!(ended.len(), 1);

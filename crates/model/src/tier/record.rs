@@ -32,7 +32,7 @@ const VERSION: u32 = 1;
 
 /// Content of an entry's units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Content {
+pub enum RecordContent {
     /// Their data is in the record.
     Data,
     /// They read as zeroes.
@@ -45,32 +45,32 @@ pub enum Content {
 
 /// A run of consecutive units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct RecordEntry {
     /// First unit, below 2^40.
     pub unit: u64,
     /// Number of units.
     pub units: u32,
     /// Content of the units.
-    pub content: Content,
+    pub content: RecordContent,
     /// [Checksum](crate::data::sum) of their data; 0 without data.
     pub sum: u32,
 }
 
 /// Header of a record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Header {
+pub struct RecordHeader {
     /// Epoch of the ring: a power cut begins a new one.
     pub epoch: u64,
     /// Number of the record.
     pub number: u64,
     /// All records up to this number were durable when this one was written: if one is missing, it was lost.
     pub flushed_through: u64,
-    /// Checksum of the previous record, as returned by [`Header::encode`].
+    /// Checksum of the previous record, as returned by [`RecordHeader::encode`].
     pub previous: u32,
     /// Identifier of the pool.
     pub pool: u128,
     /// Entries, at most [`ENTRIES`].
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RecordEntry>,
 }
 
 /// Start of the valid part of a ring.
@@ -100,7 +100,7 @@ pub struct Superblock {
 
 /// Label of a backing drive: without the ring, the drive's data is not the newest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Attached {
+pub struct BackingLabel {
     /// Identifier of the pool.
     pub pool: u128,
     /// Epoch of the ring when this was written: a ring of an earlier epoch is an old copy.
@@ -114,11 +114,11 @@ pub struct Attached {
 }
 
 /// Reads consecutive numbers.
-pub(super) struct Cursor<'a> {
+pub(super) struct NumberReader<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-impl Cursor<'_> {
+impl NumberReader<'_> {
     pub(super) fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut taken = [0; N];
         let (first, rest) = self.bytes.split_at(N.min(self.bytes.len()));
@@ -137,12 +137,12 @@ impl Cursor<'_> {
 }
 
 /// Writes consecutive numbers.
-pub(super) struct Pen<'a> {
+pub(super) struct NumberWriter<'a> {
     pub(super) bytes: &'a mut [u8],
     pub(super) at: usize,
 }
 
-impl Pen<'_> {
+impl NumberWriter<'_> {
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.bytes[self.at..][..bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
@@ -164,12 +164,12 @@ pub(super) fn sealed(block: &[u8; BLOCK], at: usize) -> Option<u32> {
     (copy == *block).then_some(sum)
 }
 
-impl Header {
+impl RecordHeader {
     /// Returns the encoded bytes, and their checksum.
     pub fn encode(&self) -> ([u8; BLOCK], u32) {
         debug_assert!(self.entries.len() <= ENTRIES, "a header is overfull");
         let mut block = [0; BLOCK];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut block,
             at: 0,
         };
@@ -194,13 +194,13 @@ impl Header {
     }
 
     /// Decodes a header, and returns it with its checksum; `None` if it is invalid.
-    pub fn decode(block: &[u8; BLOCK]) -> Option<(Header, u32)> {
-        let mut cursor = Cursor { bytes: block };
+    pub fn decode(block: &[u8; BLOCK]) -> Option<(RecordHeader, u32)> {
+        let mut cursor = NumberReader { bytes: block };
         if cursor.take() != RECORD || cursor.word() != VERSION {
             return None;
         }
         let sum = sealed(block, HEAD - 4)?;
-        let mut header = Header {
+        let mut header = RecordHeader {
             previous: cursor.word(),
             epoch: cursor.long(),
             number: cursor.long(),
@@ -218,13 +218,13 @@ impl Header {
             let mut unit = [0; 8];
             unit[..5].copy_from_slice(&cursor.take::<5>());
             let content = match cursor.take::<3>()[0] {
-                0 => Content::Data,
-                1 => Content::Zeroes,
-                2 => Content::Trimmed,
-                3 => Content::Passed,
+                0 => RecordContent::Data,
+                1 => RecordContent::Zeroes,
+                2 => RecordContent::Trimmed,
+                3 => RecordContent::Passed,
                 _ => return None,
             };
-            header.entries.push(Entry {
+            header.entries.push(RecordEntry {
                 unit: u64::from_le_bytes(unit),
                 content,
                 units: cursor.word(),
@@ -239,7 +239,7 @@ impl Superblock {
     /// Returns the encoded bytes.
     pub fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut block,
             at: 0,
         };
@@ -264,7 +264,7 @@ impl Superblock {
 
     /// Decodes a superblock; `None` if it is invalid.
     pub fn decode(block: &[u8; BLOCK]) -> Option<Superblock> {
-        let mut cursor = Cursor { bytes: block };
+        let mut cursor = NumberReader { bytes: block };
         if cursor.take() != SUPERBLOCK || cursor.word() != VERSION {
             return None;
         }
@@ -288,11 +288,11 @@ impl Superblock {
     }
 }
 
-impl Attached {
+impl BackingLabel {
     /// Returns the encoded bytes.
     pub fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut block,
             at: 0,
         };
@@ -308,13 +308,13 @@ impl Attached {
     }
 
     /// Decodes a label; `None` if it is invalid.
-    pub fn decode(block: &[u8; BLOCK]) -> Option<Attached> {
-        let mut cursor = Cursor { bytes: block };
+    pub fn decode(block: &[u8; BLOCK]) -> Option<BackingLabel> {
+        let mut cursor = NumberReader { bytes: block };
         if cursor.take() != ATTACHED || cursor.word() != VERSION {
             return None;
         }
         sealed(block, BLOCK - 4)?;
-        Some(Attached {
+        Some(BackingLabel {
             chunk: cursor.word(),
             pool: u128::from_le_bytes(cursor.take()),
             epoch: cursor.long(),
@@ -330,14 +330,14 @@ mod tests {
 
     use super::*;
 
-    fn entry() -> impl Strategy<Value = Entry> {
+    fn entry() -> impl Strategy<Value = RecordEntry> {
         let content = prop_oneof![
-            Just(Content::Data),
-            Just(Content::Zeroes),
-            Just(Content::Trimmed)
+            Just(RecordContent::Data),
+            Just(RecordContent::Zeroes),
+            Just(RecordContent::Trimmed)
         ];
         (0u64..1 << 40, any::<u32>(), content, any::<u32>()).prop_map(
-            |(unit, units, content, sum)| Entry {
+            |(unit, units, content, sum)| RecordEntry {
                 unit,
                 units,
                 content,
@@ -354,12 +354,12 @@ mod tests {
             bit in 0usize..BLOCK * 8,
         ) {
             let (epoch, number, flushed_through, previous, pool) = numbers;
-            let header = Header { epoch, number, flushed_through, previous, pool, entries };
+            let header = RecordHeader { epoch, number, flushed_through, previous, pool, entries };
             let (mut block, sum) = header.encode();
-            prop_assert_eq!(Header::decode(&block), Some((header, sum)));
+            prop_assert_eq!(RecordHeader::decode(&block), Some((header, sum)));
             prop_assert_eq!(Superblock::decode(&block), None);
             block[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(Header::decode(&block), None);
+            prop_assert_eq!(RecordHeader::decode(&block), None);
         }
 
         #[test]
@@ -375,7 +375,7 @@ mod tests {
             };
             let mut block = superblock.encode();
             prop_assert_eq!(Superblock::decode(&block), Some(superblock));
-            prop_assert_eq!(Header::decode(&block), None);
+            prop_assert_eq!(RecordHeader::decode(&block), None);
             block[bit / 8] ^= 1 << (bit % 8);
             prop_assert_eq!(Superblock::decode(&block), None);
         }
@@ -386,20 +386,20 @@ mod tests {
             bit in 0usize..BLOCK * 8,
         ) {
             let (pool, epoch, drive, drives, chunk) = numbers;
-            let label = Attached { pool, epoch, drive, drives, chunk };
+            let label = BackingLabel { pool, epoch, drive, drives, chunk };
             let mut block = label.encode();
-            prop_assert_eq!(Attached::decode(&block), Some(label));
+            prop_assert_eq!(BackingLabel::decode(&block), Some(label));
             prop_assert_eq!(Superblock::decode(&block), None);
             block[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(Attached::decode(&block), None);
+            prop_assert_eq!(BackingLabel::decode(&block), None);
         }
 
         #[test]
         fn bytes_that_are_none_are_refused(bytes in prop::collection::vec(any::<u8>(), BLOCK)) {
             let block: [u8; BLOCK] = bytes.try_into().unwrap();
-            prop_assert_eq!(Header::decode(&block), None);
+            prop_assert_eq!(RecordHeader::decode(&block), None);
             prop_assert_eq!(Superblock::decode(&block), None);
-            prop_assert_eq!(Attached::decode(&block), None);
+            prop_assert_eq!(BackingLabel::decode(&block), None);
         }
     }
 }

@@ -4,11 +4,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::offline::{self, Damage, Found, Recovered};
+use super::offline::{self, Damage, RecoveredTiers, RecoveryFinding};
 use super::shelf::Shelf;
 use super::{Pool, PoolConfig};
 use crate::command::{Command, Status};
-use crate::data::{Buffers, Bytes, Image, Kept};
+use crate::data::{Buffers, Bytes, DataBackedDrive, Image};
 use crate::device::Device;
 use crate::media::{Drive, DriveConfig, Medium, Precondition};
 use crate::time::Time;
@@ -19,21 +19,24 @@ pub(super) const POOL: u128 = 99;
 pub(super) const UNIT: u32 = 4096;
 
 pub(super) struct Rig {
-    pub(super) pool: Pool<Kept<Drive, Image>, Bytes>,
+    pub(super) pool: Pool<DataBackedDrive<Drive, Image>, Bytes>,
     pub(super) bytes: Bytes,
     pub(super) now: Time,
 }
 
 impl Rig {
     /// Recovers the pool from these images; returns it with the findings.
-    pub(super) fn on(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Rig, Vec<Found>) {
+    pub(super) fn on(
+        config: &PoolConfig<DriveConfig>,
+        shelf: &mut Shelf,
+    ) -> (Rig, Vec<RecoveryFinding>) {
         let recovered = recovered(config, shelf).expect("it is right");
         let found = recovered.found.iter().map(|it| it.1).collect();
         let bytes = Bytes::default();
         let members = config.members.iter().zip(&shelf.images);
         let kept = members.map(|(member, image)| {
             let drive = member.drive.build(Precondition::Fresh, 1);
-            Kept::new(drive, image.clone(), bytes.clone(), false)
+            DataBackedDrive::new(drive, image.clone(), bytes.clone(), false)
         });
         let tiers = recovered.tiers(config);
         let pool = Pool::resume(config, kept.collect(), tiers, bytes.clone());
@@ -65,7 +68,7 @@ impl Rig {
             let next = self.pool.next_event();
             self.now = self.pool.advance(next, next, &mut done);
         }
-        self.bytes.give_back(command.payload);
+        self.bytes.release(command.payload);
         done[0].status
     }
 
@@ -96,7 +99,7 @@ pub(super) fn made(config: &PoolConfig<DriveConfig>) -> Shelf {
 pub(super) fn recovered(
     config: &PoolConfig<DriveConfig>,
     shelf: &mut Shelf,
-) -> Result<Recovered, Damage> {
+) -> Result<RecoveredTiers, Damage> {
     offline::recover(config, POOL, shelf).map_err(|it| it.1)
 }
 

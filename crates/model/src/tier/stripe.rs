@@ -7,10 +7,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::offline::{self, Below, Damage};
+use super::offline::{self, ChildImages, Damage};
 use super::planted::{self, Bug};
 use super::striping::Striping;
-use super::{Child, Gather, Piece, Promise, Tier, TierSettings, Way};
+use super::{Child, ChildRange, Gather, Promise, Tier, TierContext, TierSettings};
 use crate::command::{Command, Completion, Op};
 use crate::data::Unwritable;
 use crate::device::Range;
@@ -53,7 +53,12 @@ impl TierSettings for StripeConfig {
     }
 
     /// The tier has no metadata.
-    fn format(&self, children: &[u64], _pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+    fn format(
+        &self,
+        children: &[u64],
+        _pool: u128,
+        below: &mut dyn ChildImages,
+    ) -> Result<(), Damage> {
         offline::all_present(children, below)
     }
 
@@ -61,7 +66,7 @@ impl TierSettings for StripeConfig {
         &self,
         children: &[u64],
         _pool: u128,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<Stripe, Damage> {
         offline::all_present(children, below)?;
         Ok(self.build(children))
@@ -95,7 +100,7 @@ impl TierSettings for StripeConfig {
 }
 
 impl Tier for Stripe {
-    fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
+    fn submit<W: TierContext>(&mut self, _now: Time, command: &Command, way: &mut W) {
         let token = self.requests.begin(command.id);
         let children = 0..self.striping.count as u16;
         let requests = &mut self.requests;
@@ -142,20 +147,26 @@ impl Tier for Stripe {
         }
     }
 
-    fn completed<W: Way>(&mut self, _now: Time, token: u32, done: &Completion, way: &mut W) {
+    fn completed<W: TierContext>(
+        &mut self,
+        _now: Time,
+        token: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
         if let Some((id, status)) = self.requests.done(token, done) {
             way.finish(id, status, done.anatomy);
         }
     }
 
-    fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<Piece>> {
+    fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<ChildRange>> {
         let end = at + bytes as u64;
         let mut pieces = Vec::new();
         let mut next = at;
         while next < end {
             let until = self.striping.border(next).min(end);
             let (child, offset) = self.striping.place(next);
-            pieces.push(Piece {
+            pieces.push(ChildRange {
                 child: child as Child,
                 at: offset,
                 part: (next - at) as usize..(until - at) as usize,
@@ -165,7 +176,7 @@ impl Tier for Stripe {
         Some(pieces)
     }
 
-    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn sync_offline(&self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
         (0..self.striping.count as Child).try_for_each(|child| below.sync(child))
     }
 

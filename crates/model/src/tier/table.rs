@@ -12,7 +12,7 @@ const LEAF: u64 = 1024;
 
 /// Values of 32 bits, below `u32::MAX`, by number. A value is stored plus one, so that no stored value is zero.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(super) struct SparseTable {
     /// One more than the number of the leaf; 0 if no number is set.
     root: Vec<u32>,
     leaves: Vec<u32>,
@@ -21,10 +21,10 @@ pub(super) struct Table {
     free: Vec<u32>,
 }
 
-impl Table {
+impl SparseTable {
     /// Creates a table for numbers below `bound`, none of which is set.
-    pub(super) fn new(bound: u64) -> Table {
-        Table {
+    pub(super) fn new(bound: u64) -> SparseTable {
+        SparseTable {
             root: vec![0; bound.div_ceil(LEAF) as usize],
             leaves: Vec::new(),
             used: Vec::new(),
@@ -101,7 +101,7 @@ mod tests {
         fn is_what_an_ordered_map_is(
             steps in prop::collection::vec((0u64..6000, 0u32..50, 0u8..20), 1..300),
         ) {
-            let (mut table, mut shadow) = (Table::new(6000), BTreeMap::new());
+            let (mut table, mut shadow) = (SparseTable::new(6000), BTreeMap::new());
             for (number, value, what) in steps {
                 match what {
                     0 => {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn empty_leaves_are_used_again() {
-        let mut table = Table::new(1 << 20);
+        let mut table = SparseTable::new(1 << 20);
         for round in 0..1000 {
             table.set(round * 1024, 7);
             table.clear(round * 1024);

@@ -111,8 +111,8 @@ impl Workload for Loop {
             && let Some(id) = self.free.pop()
         {
             let places = (self.span - u64::from(self.bytes)) / self.align;
-            let offset = self.stream.below(places) * self.align;
-            let read = self.stream.below(100) < self.read_percent;
+            let offset = self.stream.uniform_below(places) * self.align;
+            let read = self.stream.uniform_below(100) < self.read_percent;
             let op = if read { Op::Read } else { Op::Write };
             self.reads[id as usize] = read;
             submit(Command::new(id, op, offset, self.bytes));

@@ -6,7 +6,7 @@ mod pieces;
 
 use closed_loop::Loop;
 use model::media::xpoint::{
-    Levelling, Power, Recovery, Refresh, Timing, Wear, XPoint, XPointConfig,
+    Levelling, Recovery, Wear, XPoint, XPointConfig, XPointPower, XPointRefresh, XPointTiming,
 };
 use model::{Command, Completion, Device, Gauge, Op, Part, Span, Time};
 
@@ -19,7 +19,7 @@ fn quiet() -> XPointConfig {
         dies_per_channel: 4,
         die_bytes: 1 << 34,
         max_transfer: 128 << 10,
-        timing: Timing {
+        timing: XPointTiming {
             link: Span::from_ns(1_000),
             link_ps_per_byte: 250,
             data_fetch: Span::from_ns(400),
@@ -40,7 +40,7 @@ fn quiet() -> XPointConfig {
             decode: Span::ZERO,
             die_write: Span::from_ns(28_000),
         },
-        refresh: Refresh {
+        refresh: XPointRefresh {
             batch_units: 0,
             period: Span::from_ms(1),
             after_power_on: Span::from_ms(1),
@@ -54,7 +54,7 @@ fn quiet() -> XPointConfig {
             reads_per_recovery: 0,
             time: Span::ZERO,
         },
-        power: Power {
+        power: XPointPower {
             idle_watts: 5.0,
             read_joules_per_byte: 1e-9,
             write_joules_per_byte: 4e-9,
@@ -338,7 +338,7 @@ fn refresh_is_heavier_after_power_on_and_shows_in_the_tail_only() {
     let mut config = quiet();
     config.die_bytes = 1 << 32;
     config.bytes = 1 << 34;
-    config.refresh = Refresh {
+    config.refresh = XPointRefresh {
         batch_units: 12,
         period: Span::from_seconds(86_400.0),
         after_power_on: Span::from_seconds(1_000.0),

@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 use model::Span;
 
 use lab::Scenario;
-use lab::act::Tested;
+use lab::act::ActResult;
 use workload::act::{Buckets, Generation, Interval, KINDS, Kind, Stop};
 
 /// Returns the log of a run.
-pub fn log(scenario: &Scenario, tested: &Tested) -> String {
+pub fn log(scenario: &Scenario, tested: &ActResult) -> String {
     let mut log = String::new();
     match tested.config.generation {
         Generation::Queues { .. } => head_3(&mut log, scenario, tested),
@@ -78,7 +78,7 @@ fn histogram(log: &mut String, name: &str, buckets: &Buckets, microseconds: bool
     }
 }
 
-fn names_3(tested: &Tested) -> Vec<(String, Kind)> {
+fn names_3(tested: &ActResult) -> Vec<(String, Kind)> {
     vec![
         ("LARGE BLOCK READS ".into(), Kind::LargeRead),
         ("LARGE BLOCK WRITES".into(), Kind::LargeWrite),
@@ -88,7 +88,7 @@ fn names_3(tested: &Tested) -> Vec<(String, Kind)> {
     ]
 }
 
-fn names_6(tested: &Tested) -> Vec<(String, Kind)> {
+fn names_6(tested: &ActResult) -> Vec<(String, Kind)> {
     let config = &tested.config;
     let mut names = Vec::new();
     if config.reads_per_second > 0 {
@@ -122,7 +122,7 @@ fn whole_seconds(span: Span) -> String {
     (span.ns() / 1_000_000_000).to_string()
 }
 
-fn head_3(log: &mut String, scenario: &Scenario, tested: &Tested) {
+fn head_3(log: &mut String, scenario: &Scenario, tested: &ActResult) {
     let config = &tested.config;
     let (queues, threads) = match config.generation {
         Generation::Queues {
@@ -173,7 +173,7 @@ fn head_3(log: &mut String, scenario: &Scenario, tested: &Tested) {
     log.push('\n');
 }
 
-fn head_6(log: &mut String, scenario: &Scenario, tested: &Tested) {
+fn head_6(log: &mut String, scenario: &Scenario, tested: &ActResult) {
     let config = &tested.config;
     let _ = writeln!(log, "\nACT version {}", config.generation.version());
     log.push_str("Storage device IO test\n");
@@ -218,7 +218,7 @@ fn head_6(log: &mut String, scenario: &Scenario, tested: &Tested) {
 }
 
 /// Appends the values that version 6 derives, and the names of its histograms.
-fn derived_6(log: &mut String, tested: &Tested) {
+fn derived_6(log: &mut String, tested: &ActResult) {
     let config = &tested.config;
     log.push_str("\nDERIVED CONFIGURATION\n");
     let (smallest, largest) = config.stored_bytes();

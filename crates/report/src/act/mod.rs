@@ -8,7 +8,7 @@ mod log;
 use serde_json::{Value, json};
 
 use lab::Scenario;
-use lab::act::{Reason, Score, Tested};
+use lab::act::{ActResult, Reason, Score};
 use statistics::Histogram;
 use text::digits::{self, digits};
 use text::terminal::{Width, folded, paragraph, plain, right};
@@ -21,16 +21,16 @@ const EDGES: [f64; 5] = [0.0, 50.0, 95.0, 99.0, 100.0];
 
 /// Result of one drive.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ActRow {
     /// The scenario that ran.
     pub scenario: Scenario,
     /// A run at one load, or the run at the score.
-    pub tested: Tested,
+    pub tested: ActResult,
     /// The score, if it was requested.
     pub score: Option<Score>,
 }
 
-impl Row {
+impl ActRow {
     /// Returns the load of the shown run.
     pub(super) fn load(&self) -> f64 {
         self.tested.config.load_factor()
@@ -66,7 +66,7 @@ impl Row {
 }
 
 /// Returns the conditions of the run, in one line.
-pub fn conditions(row: &Row) -> String {
+pub fn conditions(row: &ActRow) -> String {
     let config = &row.tested.config;
     let threads = match config.generation {
         Generation::Queues {
@@ -87,7 +87,7 @@ pub fn conditions(row: &Row) -> String {
 }
 
 /// Returns a table with a line for each drive.
-pub fn table(rows: &[Row], width: Width) -> String {
+pub fn table(rows: &[ActRow], width: Width) -> String {
     let mut table = plain();
     let scored = rows.iter().any(|row| row.score.is_some());
     table.set_header([
@@ -117,7 +117,7 @@ pub fn table(rows: &[Row], width: Width) -> String {
         cells.push(digits(reads.mean_ns() / 1e3));
         cells.extend([99.0, 99.9].map(|percent| microseconds(reads, percent)));
         cells.extend([Kind::LargeRead, Kind::LargeWrite].map(|kind| {
-            let (achieved, asked) = (row.tested.rate(kind), row.tested.asked(kind));
+            let (achieved, asked) = (row.tested.rate(kind), row.tested.required_rate(kind));
             if asked == 0.0 {
                 String::from("-")
             } else {
@@ -131,7 +131,7 @@ pub fn table(rows: &[Row], width: Width) -> String {
 }
 
 /// Returns the verdict on each drive, one line each.
-pub fn verdicts(rows: &[Row], width: Width) -> String {
+pub fn verdicts(rows: &[ActRow], width: Width) -> String {
     let lines = rows.iter().map(|row| {
         let head = format!("{}: ", row.scenario.machine.name());
         paragraph(&head, &row.verdict(), width)
@@ -140,11 +140,11 @@ pub fn verdicts(rows: &[Row], width: Width) -> String {
 }
 
 /// Returns the latency breakdown of reads, by band.
-pub fn anatomy(rows: &[Row], width: Width) -> String {
+pub fn anatomy(rows: &[ActRow], width: Width) -> String {
     let mut text = String::new();
     for row in rows {
         let mut table = plain();
-        let bands = row.tested.bands.between(&EDGES);
+        let bands = row.tested.bands.percentile_bands(&EDGES);
         let mut header = vec![format!("{}, us", row.scenario.machine.name())];
         header.extend(
             bands
@@ -179,7 +179,7 @@ fn trimmed(load: f64) -> String {
 }
 
 /// Returns everything as JSON; described in `docs/act.md`.
-pub fn json(rows: &[Row]) -> Value {
+pub fn json(rows: &[ActRow]) -> Value {
     json!({
         "schema": "drivelab act",
         "version": 1,
@@ -188,7 +188,7 @@ pub fn json(rows: &[Row]) -> Value {
     })
 }
 
-fn drive(row: &Row) -> Value {
+fn drive(row: &ActRow) -> Value {
     let config = &row.tested.config;
     let (at, reasons) = row.reasons();
     let reasons: Vec<String> = reasons.iter().map(Reason::to_string).collect();
@@ -228,12 +228,12 @@ fn drive(row: &Row) -> Value {
     })
 }
 
-fn latency(tested: &Tested, kind: Kind) -> Value {
+fn latency(tested: &ActResult, kind: Kind) -> Value {
     let histogram = tested.latency(kind);
     let us = |percent: f64| histogram.percentile(percent).map(|value| value.us());
     json!({
         "per_second": tested.rate(kind),
-        "asked_per_second": tested.asked(kind),
+        "asked_per_second": tested.required_rate(kind),
         "mean_us": histogram.mean_ns() / 1e3,
         "p50_us": us(50.0),
         "p99_us": us(99.0),

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::{LatencyColumns, Table};
-use crate::act::Row;
-use study::review::results::{Latency, rounded};
+use crate::act::ActRow;
+use study::review::results::{LatencySummary, rounded};
 use workload::act::Kind;
 
 /// Conditions of a run, and its verdict.
 #[derive(Clone, Debug, Serialize)]
-struct Columns {
+struct ActCsvRow {
     drive: String,
     act_version: &'static str,
     state: &'static str,
@@ -39,7 +39,7 @@ const KINDS: [(Kind, &str); 5] = [
 
 /// Returns a line for each drive and kind of request, of the run at the given load or at the score. The shares over a
 /// time are those of the worst slice, for the reads that the verdict counts.
-pub fn act(rows: &[Row]) -> Table {
+pub fn act(rows: &[ActRow]) -> Table {
     let mut lines = Vec::new();
     for row in rows {
         let worst = row.tested.worst();
@@ -49,7 +49,7 @@ pub fn act(rows: &[Row]) -> Table {
                 continue;
             }
             let over = |power: usize| (kind == Kind::Read).then(|| rounded(worst[power]));
-            let columns = Columns {
+            let columns = ActCsvRow {
                 drive: row.scenario.machine.name().to_owned(),
                 act_version: row.tested.config.generation.version(),
                 state: row.scenario.state.name(),
@@ -59,7 +59,7 @@ pub fn act(rows: &[Row]) -> Table {
                 score: row.score.as_ref().map(|score| score.load),
                 seconds: rounded(row.tested.counted.seconds()),
                 what,
-                asked_iops: rounded(row.tested.asked(kind)),
+                asked_iops: rounded(row.tested.required_rate(kind)),
                 iops: rounded(row.tested.rate(kind)),
                 ios: histogram.count(),
                 over_1_ms_percent: over(0),
@@ -67,9 +67,9 @@ pub fn act(rows: &[Row]) -> Table {
                 over_8_ms_percent: over(3),
                 over_64_ms_percent: over(6),
             };
-            let latency = LatencyColumns::from(&Latency::of(histogram, &[]));
+            let latency = LatencyColumns::from(&LatencySummary::from_histogram(histogram, &[]));
             lines.push((columns, latency));
         }
     }
-    Table::of(lines)
+    Table::from_rows(lines)
 }

@@ -6,11 +6,11 @@ use super::Table;
 use study::decide::check;
 use study::decide::choose;
 use study::decide::explain;
-use study::decide::failure_rates::Class;
+use study::decide::failure_rates::DriveClass;
 use study::decide::fill;
 use study::decide::life;
 use study::decide::load::Height;
-use study::decide::max::Answer;
+use study::decide::max::MaxAnswer;
 use study::decide::mix;
 use study::decide::odds;
 use study::decide::size;
@@ -18,7 +18,7 @@ use study::decide::table_of_s3::TableRow;
 
 /// A load that was tried, with one limit.
 #[derive(Clone, Debug, Serialize)]
-struct Tried<'a> {
+struct TriedLoadRow<'a> {
     drive: &'a str,
     model: &'a str,
     #[serde(rename = "loop")]
@@ -38,7 +38,7 @@ struct Tried<'a> {
 
 /// Returns a line for each load that `max` tried and each limit; `value` is in the limit's own unit (latencies in
 /// microseconds).
-pub fn max(answers: &[Answer]) -> Table {
+pub fn max(answers: &[MaxAnswer]) -> Table {
     let mut lines = Vec::new();
     for answer in answers {
         for (name, highest) in [("open", &answer.open), ("closed", &answer.closed)] {
@@ -48,7 +48,7 @@ pub fn max(answers: &[Answer]) -> Table {
                     Height::Arrivals(rate) => (Some(rate), None),
                     Height::InFlight(depth) => (None, Some(depth)),
                 };
-                lines.extend(tried.readings.iter().map(|reading| Tried {
+                lines.extend(tried.readings.iter().map(|reading| TriedLoadRow {
                     drive: &answer.drive,
                     model: answer.model,
                     name,
@@ -67,7 +67,7 @@ pub fn max(answers: &[Answer]) -> Table {
             }
         }
     }
-    Table::of(lines)
+    Table::from_rows(lines)
 }
 
 /// A pool and a kind of drive in it.
@@ -94,11 +94,11 @@ struct Odds<'a> {
 }
 
 /// A line for each kind of drive of each pool of `odds`.
-pub fn odds(answers: &[odds::Answer]) -> Table {
+pub fn odds(answers: &[odds::OddsAnswer]) -> Table {
     let kinds = answers
         .iter()
         .flat_map(|answer| answer.drives.iter().map(move |kind| (answer, kind)));
-    Table::of(kinds.map(|(answer, kind)| Odds {
+    Table::from_rows(kinds.map(|(answer, kind)| Odds {
         pool: &answer.drive,
         usable_bytes: answer.usable_bytes,
         losses_per_year: answer.losses[0],
@@ -112,7 +112,7 @@ pub fn odds(answers: &[odds::Answer]) -> Table {
         cause_share: answer.cause.share,
         drive: &kind.drive,
         count: kind.count,
-        class: kind.class.map(Class::name),
+        class: kind.class.map(DriveClass::name),
         failures_per_year: kind.failures[0],
         failures_per_year_low: kind.failures[1],
         failures_per_year_high: kind.failures[2],
@@ -122,7 +122,7 @@ pub fn odds(answers: &[odds::Answer]) -> Table {
 
 /// A mix of a drive.
 #[derive(Clone, Debug, Serialize)]
-struct Mixed<'a> {
+struct MixRow<'a> {
     drive: &'a str,
     model: &'a str,
     read_percent: u32,
@@ -140,11 +140,11 @@ struct Mixed<'a> {
 }
 
 /// Returns a line for each mix of `mix`.
-pub fn mix(answers: &[mix::Answer]) -> Table {
+pub fn mix(answers: &[mix::MixAnswer]) -> Table {
     let points = answers
         .iter()
         .flat_map(|answer| answer.points.iter().map(move |point| (answer, point)));
-    Table::of(points.map(|(answer, point)| Mixed {
+    Table::from_rows(points.map(|(answer, point)| MixRow {
         drive: &answer.drive,
         model: answer.model,
         read_percent: point.read_percent,
@@ -164,7 +164,7 @@ pub fn mix(answers: &[mix::Answer]) -> Table {
 
 /// A piece of the data written to a drive.
 #[derive(Clone, Debug, Serialize)]
-struct Written<'a> {
+struct FillRow<'a> {
     drive: &'a str,
     model: &'a str,
     used_percent: u32,
@@ -174,12 +174,12 @@ struct Written<'a> {
 }
 
 /// Returns a line for each piece that `fill` wrote, for the first seed.
-pub fn fill(answers: &[fill::Answer]) -> Table {
+pub fn fill(answers: &[fill::FillAnswer]) -> Table {
     let states = answers
         .iter()
         .flat_map(|answer| answer.at.iter().map(move |one| (answer, one)));
     let pieces = states.flat_map(|(answer, one)| {
-        one.curve.iter().map(move |piece| Written {
+        one.curve.iter().map(move |piece| FillRow {
             drive: &answer.drive,
             model: answer.model,
             used_percent: one.used_percent,
@@ -188,12 +188,12 @@ pub fn fill(answers: &[fill::Answer]) -> Table {
             mb_s: piece.mb_s,
         })
     });
-    Table::of(pieces)
+    Table::from_rows(pieces)
 }
 
 /// A measured run, with one case of its model.
 #[derive(Clone, Debug, Serialize)]
-struct Explained<'a> {
+struct ExplainRow<'a> {
     run: &'a str,
     drive: Option<&'a str>,
     model: Option<&'a str>,
@@ -213,11 +213,11 @@ struct Explained<'a> {
 
 /// Returns a line for each measured run, and one for each case that its model ran: as measured, under a condition,
 /// without an option.
-pub fn explain(answers: &[explain::answer::Answer]) -> Table {
+pub fn explain(answers: &[explain::answer::ExplainAnswer]) -> Table {
     let mut lines = Vec::new();
     for answer in answers {
         let model = answer.model.as_ref();
-        let measured = Explained {
+        let measured = ExplainRow {
             run: &answer.run,
             drive: model.map(|model| &*model.drive),
             model: model.map(|model| model.model),
@@ -241,7 +241,7 @@ pub fn explain(answers: &[explain::answer::Answer]) -> Table {
         let cases = std::iter::once(("as asked", &model.as_asked))
             .chain(model.conditions.iter().map(|trial| ("condition", trial)))
             .chain(model.options.iter().map(|trial| ("option", trial)));
-        lines.extend(cases.map(|(kind, trial)| Explained {
+        lines.extend(cases.map(|(kind, trial)| ExplainRow {
             kind,
             key: &trial.key,
             what: &trial.what,
@@ -255,7 +255,7 @@ pub fn explain(answers: &[explain::answer::Answer]) -> Table {
             ..measured.clone()
         }));
     }
-    Table::of(lines)
+    Table::from_rows(lines)
 }
 
 /// A drive, or a member of a pool.
@@ -287,11 +287,11 @@ struct Life<'a> {
 }
 
 /// Returns a line for each drive, or member of a pool.
-pub fn life(answers: &[life::Answer]) -> Table {
+pub fn life(answers: &[life::LifeAnswer]) -> Table {
     let parts = answers
         .iter()
         .flat_map(|answer| answer.parts.iter().map(move |part| (answer, part)));
-    Table::of(parts.map(|(answer, part)| {
+    Table::from_rows(parts.map(|(answer, part)| {
         let (rating, written) = (part.rating.as_ref(), part.written.as_ref());
         let rate = |index: usize| written.map(|written| written.mb_s[index]);
         let amplification = |index: usize| Some(written?.write_amplification?[index]);
@@ -326,12 +326,12 @@ pub fn life(answers: &[life::Answer]) -> Table {
 
 /// Returns a line for each row of S3's Table 1.
 pub fn table_of_s3(rows: &[TableRow]) -> Table {
-    Table::of(rows)
+    Table::from_rows(rows)
 }
 
 /// A candidate, with one limit.
 #[derive(Clone, Debug, Serialize)]
-struct Chosen<'a> {
+struct CandidateRow<'a> {
     drive: &'a str,
     model: &'a str,
     meets: bool,
@@ -357,13 +357,13 @@ struct Chosen<'a> {
 }
 
 /// Returns a line for each candidate and limit; one for each candidate if there are no limits.
-pub fn choose(answer: &choose::Answer) -> Table {
+pub fn choose(answer: &choose::ChooseAnswer) -> Table {
     let mut lines = Vec::new();
     for one in &answer.candidates {
         let readings = one.readings.iter().map(Some);
         let none = one.readings.is_empty().then_some(None);
         for reading in readings.chain(none) {
-            lines.push(Chosen {
+            lines.push(CandidateRow {
                 drive: &one.drive,
                 model: one.model,
                 meets: one.meets,
@@ -389,12 +389,12 @@ pub fn choose(answer: &choose::Answer) -> Table {
             });
         }
     }
-    Table::of(lines)
+    Table::from_rows(lines)
 }
 
 /// A drive, with one figure.
 #[derive(Clone, Debug, Serialize)]
-struct Checked<'a> {
+struct CheckRow<'a> {
     drive: &'a str,
     model: &'a str,
     passes: Option<bool>,
@@ -407,12 +407,12 @@ struct Checked<'a> {
 }
 
 /// Returns a line for each drive and each figure of a check, those of the minimum first.
-pub fn check(answers: &[check::Answer]) -> Table {
+pub fn check(answers: &[check::CheckAnswer]) -> Table {
     let all = answers.iter().flat_map(|answer| {
         let figures = answer.minimum.iter().chain(&answer.figures);
         figures.map(move |one| (answer, one))
     });
-    Table::of(all.map(|(answer, one)| Checked {
+    Table::from_rows(all.map(|(answer, one)| CheckRow {
         drive: &answer.drive,
         model: answer.model,
         passes: answer.passes,
@@ -451,12 +451,12 @@ struct SizeRow<'a> {
 }
 
 /// Returns a line for each drive and size.
-pub fn size(answers: &[size::Answer]) -> Table {
+pub fn size(answers: &[size::SizeAnswer]) -> Table {
     let rows = answers.iter().flat_map(|answer| {
         let rows = answer.rows.iter();
         rows.map(move |row| (answer, row))
     });
-    Table::of(rows.map(|(answer, row)| SizeRow {
+    Table::from_rows(rows.map(|(answer, row)| SizeRow {
         drive: &answer.drive,
         model: answer.model,
         bytes: row.bytes,

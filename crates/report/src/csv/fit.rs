@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::Table;
-use study::fit::Fitted;
+use study::fit::FitResult;
 use study::review::results::rounded;
 
 /// A measured figure, with the model's.
 #[derive(Clone, Debug, Serialize)]
-struct Columns<'a> {
+struct FitRow<'a> {
     run: &'a str,
     figure: &'a str,
     measured: f64,
@@ -19,9 +19,9 @@ struct Columns<'a> {
 }
 
 /// Returns a line for each measured figure. The unit is the ending of the figure's name: `read.iops`, `read.mean_us`.
-pub fn fit(fitted: &Fitted) -> Table {
+pub fn fit(fitted: &FitResult) -> Table {
     let known = |value: f64| value.is_finite().then(|| rounded(value));
-    Table::of(fitted.residuals.iter().map(|one| Columns {
+    Table::from_rows(fitted.residuals.iter().map(|one| FitRow {
         run: &one.run,
         figure: &one.figure,
         measured: rounded(one.measured),

@@ -1,7 +1,7 @@
 //! CSV lines of real drives and the end of their life (`drivelab life --smart`).
 
 use serde::Serialize;
-use study::decide::fleet::{Answer, Limit, Remaining};
+use study::decide::fleet::{FleetAnswer, LimitingCounter, Remaining};
 
 use super::Table;
 
@@ -34,8 +34,8 @@ struct Drive<'a> {
 }
 
 /// Returns a line for each drive, the one that ends first before the others.
-pub fn fleet(answer: &Answer) -> Table {
-    Table::of(answer.drives.iter().map(|one| {
+pub fn fleet(answer: &FleetAnswer) -> Table {
+    Table::from_rows(answer.drives.iter().map(|one| {
         let health = &one.health;
         let rating = one.rating.as_ref();
         let used = |part: fn(Remaining) -> Option<f64>| one.to_used.and_then(part);
@@ -61,8 +61,8 @@ pub fn fleet(answer: &Answer) -> Table {
             years_to_100_percent_low: used(|it| Some(it.least)),
             years_to_100_percent_high: used(|it| it.most),
             ends_by: one.ends_by.map(|limit| match limit {
-                Limit::Rating => "rating",
-                Limit::PercentageUsed => "percentage_used",
+                LimitingCounter::Rating => "rating",
+                LimitingCounter::PercentageUsed => "percentage_used",
             }),
             ends_in_years: one.ends_in_years,
             remarks: health.remarks.join("; "),

@@ -20,12 +20,12 @@ pub use fit::fit;
 pub use fleet::fleet;
 pub use over_time::over_time;
 pub use reproduction::reproduction;
-pub use table::{Column, Table};
+pub use table::{CsvColumn, Table};
 pub use workload::{Replay, Run, replay, review, run};
 
 use serde::Serialize;
 
-use study::review::results::Latency;
+use study::review::results::LatencySummary;
 
 /// The columns of a latency distribution, in microseconds.
 ///
@@ -52,8 +52,8 @@ struct LatencyColumns {
     max_us: Option<f64>,
 }
 
-impl From<&Latency> for LatencyColumns {
-    fn from(latency: &Latency) -> LatencyColumns {
+impl From<&LatencySummary> for LatencyColumns {
+    fn from(latency: &LatencySummary) -> LatencyColumns {
         let [p50, p99, p99_9, p99_99, p99_999] = latency.intervals_us;
         let low = |ends: Option<[f64; 2]>| ends.map(|[low, _]| low);
         let high = |ends: Option<[f64; 2]>| ends.map(|[_, high]| high);

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::Table;
-use study::ledger::{Published, Reproduction, RowResult, Verdict, source_of};
+use study::ledger::{PublishedValue, Reproduction, RowResult, RowVerdict, source_of};
 use study::review::results::rounded;
 
 /// A published row with the model's figure. For a published number, both ends have its value.
 #[derive(Clone, Debug, Serialize)]
-struct Columns<'a> {
+struct ReproductionRow<'a> {
     id: &'a str,
     source: &'a str,
     what: &'a str,
@@ -34,19 +34,19 @@ struct Columns<'a> {
 
 /// Returns a line for each row that was judged.
 pub fn reproduction(reproduction: &Reproduction) -> Table {
-    Table::of(reproduction.results.iter().map(columns))
+    Table::from_rows(reproduction.results.iter().map(columns))
 }
 
-fn columns(result: &RowResult) -> Columns<'_> {
+fn columns(result: &RowResult) -> ReproductionRow<'_> {
     let row = &result.row;
     let model = result.model.as_ref().ok();
     let interval = model.and_then(|model| model.interval);
     let (published, ends) = match &row.published {
-        Published::Number(number) => (number.to_string(), Some((*number, *number))),
-        Published::Range(low, high) => (format!("{low} to {high}"), Some((*low, *high))),
-        Published::Words(words) => (words.clone(), None),
+        PublishedValue::Number(number) => (number.to_string(), Some((*number, *number))),
+        PublishedValue::Range(low, high) => (format!("{low} to {high}"), Some((*low, *high))),
+        PublishedValue::Words(words) => (words.clone(), None),
     };
-    Columns {
+    ReproductionRow {
         id: &row.id,
         source: source_of(&row.id).unwrap_or_default(),
         what: &row.what,
@@ -64,7 +64,7 @@ fn columns(result: &RowResult) -> Columns<'_> {
         error: result.error.map(rounded),
         evidence: row.evidence.name(),
         fixes: row.fixes.join(" "),
-        holds: result.verdict == Verdict::Holds,
+        holds: result.verdict == RowVerdict::Holds,
         verdict: result.verdict.name(),
         why_no_figure: result.model.as_ref().err().map(String::as_str),
         note: row.note.as_deref(),

@@ -18,7 +18,7 @@ pub struct Table {
 
 /// Cells of a column, `None` where there is no figure.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Column {
+pub enum CsvColumn {
     /// Strings.
     Text(Vec<Option<String>>),
     /// Whole numbers.
@@ -33,7 +33,7 @@ pub enum Column {
 
 impl Table {
     /// Returns the table of these rows: structs without nesting, or tuples of them.
-    pub(super) fn of<R: Serialize>(rows: impl IntoIterator<Item = R>) -> Table {
+    pub(super) fn from_rows<R: Serialize>(rows: impl IntoIterator<Item = R>) -> Table {
         let mut writer = ::csv::Writer::from_writer(Vec::new());
         let mut table = Table::default();
         for row in rows {
@@ -77,7 +77,7 @@ impl Table {
     }
 
     /// Returns the columns in order, each with its name.
-    pub fn columns(&self) -> impl Iterator<Item = (&str, Column)> {
+    pub fn columns(&self) -> impl Iterator<Item = (&str, CsvColumn)> {
         let names = self.names.iter().enumerate();
         names.map(|(index, name)| {
             let cells: Vec<&Value> = self.rows.iter().map(|row| &row[index]).collect();
@@ -105,19 +105,19 @@ fn text_of(writer: ::csv::Writer<Vec<u8>>) -> String {
     String::from_utf8(bytes).expect("numbers and UTF-8 words")
 }
 
-fn column(cells: &[&Value]) -> Column {
+fn column(cells: &[&Value]) -> CsvColumn {
     let known = || cells.iter().filter(|cell| !cell.is_null());
     if known().next().is_none() {
-        Column::Empty(cells.len())
+        CsvColumn::Empty(cells.len())
     } else if known().all(|cell| cell.is_boolean()) {
-        Column::Truth(cells.iter().map(|cell| cell.as_bool()).collect())
+        CsvColumn::Truth(cells.iter().map(|cell| cell.as_bool()).collect())
     } else if known().all(|cell| cell.is_u64()) {
-        Column::Whole(cells.iter().map(|cell| cell.as_u64()).collect())
+        CsvColumn::Whole(cells.iter().map(|cell| cell.as_u64()).collect())
     } else if known().all(|cell| cell.is_number()) {
-        Column::Number(cells.iter().map(|cell| cell.as_f64()).collect())
+        CsvColumn::Number(cells.iter().map(|cell| cell.as_f64()).collect())
     } else {
         let word = |cell: &&Value| Some(cell.as_str()?.to_owned());
-        Column::Text(cells.iter().map(word).collect())
+        CsvColumn::Text(cells.iter().map(word).collect())
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
             };
             (Left { name, ios }, right)
         };
-        let table = Table::of([row("a", 1, None, Some(true)), row("b", 2, Some(3.0), None)]);
+        let table = Table::from_rows([row("a", 1, None, Some(true)), row("b", 2, Some(3.0), None)]);
         assert_eq!(
             table.to_string(),
             "name,ios,mean_us,steady,watts\na,1,,true,\nb,2,3.0,,\n"
@@ -174,13 +174,13 @@ mod tests {
             [
                 (
                     "name",
-                    Column::Text(vec![Some("a".into()), Some("b".into())])
+                    CsvColumn::Text(vec![Some("a".into()), Some("b".into())])
                 ),
-                ("ios", Column::Whole(vec![Some(1), Some(2)])),
+                ("ios", CsvColumn::Whole(vec![Some(1), Some(2)])),
                 // A column of figures that are not counts has decimals even if a value is whole.
-                ("mean_us", Column::Number(vec![None, Some(3.0)])),
-                ("steady", Column::Truth(vec![Some(true), None])),
-                ("watts", Column::Empty(2)),
+                ("mean_us", CsvColumn::Number(vec![None, Some(3.0)])),
+                ("steady", CsvColumn::Truth(vec![Some(true), None])),
+                ("watts", CsvColumn::Empty(2)),
             ]
         );
         assert_eq!(table.rows(), 2);

@@ -10,7 +10,9 @@ use lab::Outcome;
 use statistics::Window;
 use study::review::Review;
 use study::review::measure::{Keep, figures, measurement};
-use study::review::results::{Figures, Latency, Measurement, Point, percentile_grid, rounded};
+use study::review::results::{
+    DirectionResult, LatencySummary, Measurement, Point, percentile_grid, rounded,
+};
 use workload::job::{BlockSizes, Direction, Job, Mix, Rate};
 use workload::replay::Pace;
 
@@ -76,7 +78,7 @@ struct SeedColumns {
 }
 
 impl SeedColumns {
-    fn of(result: &Measurement, figures: &Figures) -> SeedColumns {
+    fn from_measurement(result: &Measurement, figures: &DirectionResult) -> SeedColumns {
         let known = SeedColumns {
             seeds: Some(result.each.len().max(1) as u32),
             mean_error: result.mean_error,
@@ -109,9 +111,9 @@ impl SeedColumns {
     }
 }
 
-type Row = (Conditions, LatencyColumns, SeedColumns, Meanwhile);
+type WorkloadRow = (Conditions, LatencyColumns, SeedColumns, Meanwhile);
 
-fn row(conditions: &Conditions, figures: &Figures, result: &Measurement) -> Row {
+fn row(conditions: &Conditions, figures: &DirectionResult, result: &Measurement) -> WorkloadRow {
     let conditions = Conditions {
         ios: figures.ios,
         errors: figures.errors,
@@ -122,7 +124,7 @@ fn row(conditions: &Conditions, figures: &Figures, result: &Measurement) -> Row 
     (
         conditions,
         LatencyColumns::from(&figures.latency),
-        SeedColumns::of(result, figures),
+        SeedColumns::from_measurement(result, figures),
         result.into(),
     )
 }
@@ -167,7 +169,7 @@ pub fn review(review: &Review) -> Table {
             }
         }
     }
-    Table::of(rows)
+    Table::from_rows(rows)
 }
 
 fn of_point(point: &Point) -> Conditions {
@@ -213,10 +215,10 @@ pub struct Run<'a> {
 
 /// Returns fio jobs on one or several drives: a line for each drive, job (all its copies together), and direction.
 pub fn run(runs: &[Run<'_>]) -> Table {
-    Table::of(runs.iter().flat_map(rows_of))
+    Table::from_rows(runs.iter().flat_map(rows_of))
 }
 
-fn rows_of(run: &Run<'_>) -> Vec<Row> {
+fn rows_of(run: &Run<'_>) -> Vec<WorkloadRow> {
     let mut whole = measurement(&[run.outcome], Keep::default());
     whole.notes = spread_starts(run.jobs, run.outcome);
     let mut rows = Vec::new();
@@ -235,7 +237,7 @@ fn rows_of(run: &Run<'_>) -> Vec<Row> {
         ];
         for (name, figures, direction) in all {
             let Some(figures) = figures else { continue };
-            let window = Window::of_all(threads.iter().map(|thread| match name {
+            let window = Window::from_threads(threads.iter().map(|thread| match name {
                 "read" => &thread.read,
                 "write" => &thread.write,
                 "trim" => &thread.trim,
@@ -299,7 +301,7 @@ fn of_job(job: &Job, direction: Option<Direction>) -> Conditions {
 #[derive(Clone, Copy, Debug)]
 pub struct Replay<'a> {
     /// The drives with the results of the trace.
-    pub rows: &'a [replay::Row],
+    pub rows: &'a [replay::ReplayRow],
     /// File name of the trace.
     pub source: &'a str,
     /// The host's short name.
@@ -368,7 +370,7 @@ pub fn replay(replay: &Replay<'_>) -> Table {
                     ios: recorded.count(),
                     ..common.clone()
                 };
-                let latency = Latency::of(recorded, &percentile_grid());
+                let latency = LatencySummary::from_histogram(recorded, &percentile_grid());
                 (
                     conditions,
                     (&latency).into(),
@@ -378,5 +380,5 @@ pub fn replay(replay: &Replay<'_>) -> Table {
             }));
         }
     }
-    Table::of(rows)
+    Table::from_rows(rows)
 }

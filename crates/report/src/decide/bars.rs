@@ -37,7 +37,7 @@ impl Bar {
 }
 
 /// A bar with its position on a screen.
-struct Placed<'a> {
+struct PlacedBar<'a> {
     bar: &'a Bar,
     /// Lines of its name, each with its vertical position.
     name: Vec<(f64, String)>,
@@ -80,7 +80,7 @@ impl Bars {
     }
 
     /// Returns the bars with their positions, and the end of the last one.
-    fn placed(&self, screen: Screen) -> (Vec<Placed<'_>>, f64) {
+    fn placed(&self, screen: Screen) -> (Vec<PlacedBar<'_>>, f64) {
         let room = match screen {
             Screen::Broad => NAMES - 10.0,
             Screen::Slim => screen.width(),
@@ -104,7 +104,7 @@ impl Bars {
             };
             let name = words.into_iter().enumerate();
             let name = name.map(|(line, word)| (first + LINE * (line as f64 + 0.75), word));
-            all.push(Placed {
+            all.push(PlacedBar {
                 bar,
                 name: name.collect(),
                 top,
@@ -152,7 +152,7 @@ impl Bars {
         }
     }
 
-    fn row(&self, row: &Placed<'_>, screen: Screen) -> Markup {
+    fn row(&self, row: &PlacedBar<'_>, screen: Screen) -> Markup {
         let names = self.names();
         let middle = px(row.top + THICK - 5.0);
         let (name_x, anchor) = match screen {

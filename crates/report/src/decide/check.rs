@@ -1,7 +1,7 @@
 //! Checks drives against an application's published minimum: `drivelab check`.
 
 use serde_json::{Value, json};
-use study::decide::check::{Answer, BySeed, Check};
+use study::decide::check::{BySeed, Check, CheckAnswer};
 use study::decide::work::Conditions;
 use text::terminal::{Width, folded, paragraph, plain, right};
 
@@ -10,7 +10,7 @@ use super::{document, known_and_again, reading, seeds, with_unit};
 
 /// Returns which drives pass, and which do not, with the limits that they miss: in one line, or in one for each
 /// verdict.
-pub fn sentences(check: &Check, answers: &[Answer]) -> Vec<String> {
+pub fn sentences(check: &Check, answers: &[CheckAnswer]) -> Vec<String> {
     let software = &check.software;
     if !check.is_judged {
         return vec![first_that_fits([
@@ -25,7 +25,7 @@ pub fn sentences(check: &Check, answers: &[Answer]) -> Vec<String> {
             .iter()
             .filter(move |one| (one.passes == Some(true)) == passes)
     };
-    let name = |one: &Answer| named(&one.drive, one.model);
+    let name = |one: &CheckAnswer| named(&one.drive, one.model);
     let pass: Vec<String> = of(true).map(name).collect();
     let fail: Vec<String> = of(false).map(name).collect();
     let why: Vec<String> = of(false)
@@ -69,7 +69,7 @@ pub fn sentences(check: &Check, answers: &[Answer]) -> Vec<String> {
 }
 
 /// Returns the missed limits. A limit that only some seeds miss is marked.
-fn missed(answer: &Answer) -> String {
+fn missed(answer: &CheckAnswer) -> String {
     let missed = answer.minimum.iter();
     let missed = missed.filter(|one| one.reading.met != Some(true));
     let missed: Vec<String> = missed
@@ -98,7 +98,7 @@ fn cell(one: &BySeed) -> String {
 }
 
 /// Returns a table with a line for each drive.
-pub fn table(check: &Check, answers: &[Answer], width: Width) -> String {
+pub fn table(check: &Check, answers: &[CheckAnswer], width: Width) -> String {
     let mut table = plain();
     let mut header = vec![String::from("drive")];
     if check.is_judged {
@@ -132,7 +132,7 @@ pub fn table(check: &Check, answers: &[Answer], width: Width) -> String {
 pub fn method(
     check: &Check,
     conditions: &Conditions,
-    answers: &[Answer],
+    answers: &[CheckAnswer],
     command: &str,
     width: Width,
 ) -> String {
@@ -156,7 +156,12 @@ pub fn method(
 }
 
 /// Returns everything as JSON.
-pub fn json(check: &Check, conditions: &Conditions, answers: &[Answer], command: &str) -> Value {
+pub fn json(
+    check: &Check,
+    conditions: &Conditions,
+    answers: &[CheckAnswer],
+    command: &str,
+) -> Value {
     let asked = json!({
         "check": check,
         "host": conditions.host.id,

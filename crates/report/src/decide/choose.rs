@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use study::decide::binds::Binds;
-use study::decide::choose::{Answer, CLOSE, Candidate, Request};
+use study::decide::choose::{CLOSE, Candidate, ChooseAnswer, ChooseRequest};
 use study::decide::likeness::Likeness;
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
@@ -26,7 +26,7 @@ fn or_none(value: Option<f64>) -> String {
 }
 
 /// Returns the costs that are included besides the drives.
-fn with(request: &Request) -> &'static str {
+fn cost_label(request: &ChooseRequest) -> &'static str {
     let prices = request.prices.as_ref();
     match prices.map(|prices| (prices.kwh.is_some(), prices.place.is_some())) {
         Some((true, true)) => "with power and place",
@@ -37,8 +37,8 @@ fn with(request: &Request) -> &'static str {
 }
 
 /// Columns that only some answers have.
-struct Columns<'a> {
-    request: &'a Request,
+struct OptionalColumns<'a> {
+    request: &'a ChooseRequest,
     /// Arrival rate in I/Os per second.
     paced: Option<f64>,
     own_maximum: bool,
@@ -46,7 +46,7 @@ struct Columns<'a> {
     pools: bool,
 }
 
-impl Columns<'_> {
+impl OptionalColumns<'_> {
     fn header(&self) -> Vec<String> {
         let request = self.request;
         let mut header = vec![String::from("drive"), String::from("meets")];
@@ -60,7 +60,11 @@ impl Columns<'_> {
         header.extend(["p99", "W", "IOPS/W", "years"].map(String::from));
         if request.prices.is_some() {
             header.extend(["USD", "drives"].map(String::from));
-            header.push(format!("{}, {} y", with(request), digits(request.years)));
+            header.push(format!(
+                "{}, {} y",
+                cost_label(request),
+                digits(request.years)
+            ));
         }
         if self.binds {
             header.push(String::from("limited by"));
@@ -112,9 +116,9 @@ impl Columns<'_> {
 }
 
 /// Returns a table with a line for each candidate.
-pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
+pub fn table(request: &ChooseRequest, answer: &ChooseAnswer, width: Width) -> String {
     let any = |has: fn(&Candidate) -> bool| answer.candidates.iter().any(has);
-    let columns = Columns {
+    let columns = OptionalColumns {
         request,
         paced: request.load.offered_iops(),
         own_maximum: any(|one| one.own_maximum.is_some()),
@@ -203,7 +207,12 @@ pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
 }
 
 /// Returns the method.
-pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -> String {
+pub fn method(
+    request: &ChooseRequest,
+    answer: &ChooseAnswer,
+    command: &str,
+    width: Width,
+) -> String {
     let mut lines = Vec::new();
     for unfit in &answer.unfit {
         lines.push(paragraph(
@@ -262,8 +271,8 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
 
 /// Returns everything as JSON.
 pub fn json(
-    request: &Request,
-    answer: &Answer,
+    request: &ChooseRequest,
+    answer: &ChooseAnswer,
     like: Option<(&str, &[Likeness])>,
     command: &str,
 ) -> Value {

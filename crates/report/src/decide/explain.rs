@@ -1,10 +1,12 @@
 //! Analysis of a measured run: `drivelab explain`.
 
 use serde_json::{Value, json};
-use study::decide::explain::answer::{AGREES, Answer, GAIN, Modelled, Request, Trial};
+use study::decide::explain::answer::{
+    AGREES, ExplainAnswer, ExplainRequest, GAIN, ModelComparison, Trial,
+};
 use study::decide::explain::change::Change;
 use study::decide::explain::depth::Advice;
-use study::decide::explain::rating::Rating;
+use study::decide::explain::rating::PerformanceRating;
 use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
@@ -12,7 +14,7 @@ use super::headline::{first_that_fits, short, untested};
 use super::{document, model as known, percent, range, seeds};
 
 /// Returns a line for each run, then further facts on each.
-pub fn sentences(answers: &[Answer]) -> Vec<String> {
+pub fn sentences(answers: &[ExplainAnswer]) -> Vec<String> {
     let lines = answers.iter().map(first_line);
     let facts = answers.iter().map(|answer| match answers.len() {
         1 => facts(answer),
@@ -22,7 +24,7 @@ pub fn sentences(answers: &[Answer]) -> Vec<String> {
 }
 
 /// Returns the bottleneck of a run, and whether the model explains its rate.
-fn first_line(answer: &Answer) -> String {
+fn first_line(answer: &ExplainAnswer) -> String {
     let run = short(&answer.run);
     let bound = &answer.bound.text;
     let brief = bound.split(": ").next().unwrap_or(bound);
@@ -36,7 +38,7 @@ fn first_line(answer: &Answer) -> String {
 }
 
 /// Returns whether the model agrees, or which conditions explain the difference.
-fn agreement(model: &Modelled) -> String {
+fn agreement(model: &ModelComparison) -> String {
     let guess = untested(model.model);
     let named = |key: &String| model.conditions.iter().find(|trial| trial.key == *key);
     let trials = model.explained_by.iter().filter_map(named);
@@ -52,7 +54,7 @@ fn agreement(model: &Modelled) -> String {
 }
 
 /// Returns the distance from rating and model, the conditions that explain it, and what helps.
-fn facts(answer: &Answer) -> String {
+fn facts(answer: &ExplainAnswer) -> String {
     let mut sentences = Vec::new();
     let Some(model) = &answer.model else {
         sentences.push(format!(
@@ -74,7 +76,7 @@ fn facts(answer: &Answer) -> String {
 }
 
 /// Returns the consequence of the bottleneck.
-fn follows(answer: &Answer) -> Option<String> {
+fn follows(answer: &ExplainAnswer) -> Option<String> {
     (!answer.follows.is_empty()).then(|| format!("What helps: {}.", answer.follows.join("; ")))
 }
 
@@ -92,19 +94,19 @@ fn changed(change: &Change) -> String {
     format!("{text}.{to_tell}")
 }
 
-fn rated(rating: &Rating, bytes: Option<u32>) -> String {
+fn rated(rating: &PerformanceRating, bytes: Option<u32>) -> String {
     match (rating.in_bytes, bytes) {
         (true, Some(bytes)) => megabytes_a_second(rating.iops * f64::from(bytes) / 1e6),
         _ => format!("{} IOPS", count(rating.iops)),
     }
 }
 
-fn block(answer: &Answer) -> Option<u32> {
+fn block(answer: &ExplainAnswer) -> Option<u32> {
     answer.measured.asked.as_ref()?.block_bytes
 }
 
 /// Returns the distance from the rating.
-fn far(answer: &Answer, model: &Modelled) -> String {
+fn far(answer: &ExplainAnswer, model: &ModelComparison) -> String {
     let is = match &model.rating {
         Some(rating) if rating.in_bytes => megabytes_a_second(answer.measured.mb_s),
         _ => format!("{} IOPS", count(answer.measured.iops)),
@@ -126,7 +128,7 @@ fn far(answer: &Answer, model: &Modelled) -> String {
 }
 
 /// Returns whether the model agrees, and if not, what explains the difference.
-fn difference(answer: &Answer, model: &Modelled) -> Option<String> {
+fn difference(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String> {
     let asked = &model.as_asked;
     if model.as_asked_agrees {
         return Some(format!(
@@ -177,7 +179,7 @@ fn to_tell(trials: &[&Trial]) -> String {
 }
 
 /// Returns the cost of each option, the greatest first.
-fn costs(model: &Modelled) -> Option<String> {
+fn costs(model: &ModelComparison) -> Option<String> {
     let mut gains: Vec<&Trial> = model
         .options
         .iter()
@@ -191,7 +193,7 @@ fn costs(model: &Modelled) -> Option<String> {
 }
 
 /// Returns the recommended changes.
-fn change(answer: &Answer, model: &Modelled) -> Option<String> {
+fn change(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String> {
     let advice = model.advice.as_ref()?;
     let of = match &model.rating {
         Some(rating) => format!("95 % of the rated {}", rated(rating, block(answer))),
@@ -216,7 +218,7 @@ fn threads(advice: &Advice) -> String {
     format!("numjobs={}", advice.numjobs)
 }
 
-fn state(advice: &Advice, model: &Modelled) -> String {
+fn state(advice: &Advice, model: &ModelComparison) -> String {
     let new = advice.state == "fresh" && model.rating.as_ref().is_some_and(|it| it.of_new_drive);
     match new {
         true => String::from(" on a new drive, as the sheet rates it"),
@@ -225,7 +227,7 @@ fn state(advice: &Advice, model: &Modelled) -> String {
 }
 
 /// Returns measured and simulated rates and latencies, and the model's latency breakdown next to fio's figures.
-pub fn table(answers: &[Answer], width: Width) -> String {
+pub fn table(answers: &[ExplainAnswer], width: Width) -> String {
     let mut parts = Vec::new();
     if answers.iter().any(|answer| answer.model.is_some()) {
         parts.push(cases(answers, width));
@@ -236,7 +238,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     parts.join("\n\n")
 }
 
-fn measured(answers: &[Answer], width: Width) -> String {
+fn measured(answers: &[ExplainAnswer], width: Width) -> String {
     let mut table = plain();
     table.set_header([
         "run",
@@ -267,7 +269,7 @@ fn measured(answers: &[Answer], width: Width) -> String {
     folded(&table, 2, width)
 }
 
-fn cases(answers: &[Answer], width: Width) -> String {
+fn cases(answers: &[ExplainAnswer], width: Width) -> String {
     let mut table = plain();
     table.set_header([
         "run",
@@ -317,7 +319,7 @@ fn cases(answers: &[Answer], width: Width) -> String {
     folded(&table, 2, width)
 }
 
-fn case(answer: &Answer, kind: &str, trial: &Trial) -> [String; 7] {
+fn case(answer: &ExplainAnswer, kind: &str, trial: &Trial) -> [String; 7] {
     [
         answer.run.clone(),
         kind.to_owned(),
@@ -337,7 +339,7 @@ fn case(answer: &Answer, kind: &str, trial: &Trial) -> [String; 7] {
     ]
 }
 
-fn anatomy(answers: &[Answer], width: Width) -> String {
+fn anatomy(answers: &[ExplainAnswer], width: Width) -> String {
     let mut table = plain();
     table.set_header(["run", "I/Os", "part", "model", "share", "measured"]);
     let us = |value: Option<f64>| value.map_or_else(|| String::from("-"), microseconds);
@@ -384,8 +386,8 @@ fn anatomy(answers: &[Answer], width: Width) -> String {
 
 /// Returns whether each run was steady and its file is consistent, and the method.
 pub fn method(
-    answers: &[Answer],
-    request: Option<&Request>,
+    answers: &[ExplainAnswer],
+    request: Option<&ExplainRequest>,
     command: &str,
     width: Width,
 ) -> String {
@@ -438,7 +440,7 @@ pub fn method(
 }
 
 /// Returns everything as JSON.
-pub fn json(answers: &[Answer], request: Option<&Request>, command: &str) -> Value {
+pub fn json(answers: &[ExplainAnswer], request: Option<&ExplainRequest>, command: &str) -> Value {
     let asked = request.map(|request| {
         json!({
             "drive": request.drive.id,

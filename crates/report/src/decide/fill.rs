@@ -1,15 +1,15 @@
 //! How long writes stay fast: `drivelab fill`.
 
 use serde_json::{Value, json};
-use study::decide::fill::{Answer, FallsOff, Filled, Request};
+use study::decide::fill::{FallsOff, FillAnswer, FillRequest, FillResult};
 use text::digits::{bytes_binary, bytes_decimal, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, known_and_again, range, seeds};
 
 /// Returns the answer on one drive: a sentence for each share in use.
-pub fn answer(answer: &Answer) -> Vec<String> {
-    let sentence = |one: &Filled| {
+pub fn answer(answer: &FillAnswer) -> Vec<String> {
+    let sentence = |one: &FillResult| {
         let fast = range(one.fast_mb_s, megabytes_a_second);
         let head = format!("{}, {} % in use", answer.drive, one.used_percent);
         let Some(falls) = &one.falls_off else {
@@ -38,7 +38,7 @@ fn recovers(falls: &FallsOff) -> String {
 }
 
 /// Returns a table with a line for each share in use.
-pub fn table(answers: &[Answer], width: Width) -> String {
+pub fn table(answers: &[FillAnswer], width: Width) -> String {
     let mut table = plain();
     table.set_header([
         "drive",
@@ -83,7 +83,12 @@ pub fn table(answers: &[Answer], width: Width) -> String {
 }
 
 /// Returns notes on the method.
-pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+pub fn method(
+    request: &FillRequest,
+    answers: &[FillAnswer],
+    command: &str,
+    width: Width,
+) -> String {
     let how = format!(
         "{} writes of {}, {} in flight, on {}, {}; filled in order up to the share in use, the rest trimmed{}. A rate below three quarters of the first is slow. \"recovers\": the shortest of nine idle times up to an hour after which it takes nine tenths of what it takes after an hour (\"to GB\"), first seed. A flash drive is simulated as one of 16 GiB that behaves alike; heat is left out.",
         if request.random { "Random" } else { "In-order" },
@@ -104,7 +109,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
 }
 
 /// Returns everything as JSON.
-pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+pub fn json(request: &FillRequest, answers: &[FillAnswer], command: &str) -> Value {
     let asked = json!({
         "random": request.random,
         "block_bytes": request.block,

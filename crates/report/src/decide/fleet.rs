@@ -1,7 +1,7 @@
 //! End of life of real drives, from their SMART data: `drivelab life --smart`.
 
 use serde_json::{Value, json};
-use study::decide::fleet::{Answer, Limit, Remaining, Standing};
+use study::decide::fleet::{FleetAnswer, FleetDrive, LimitingCounter, Remaining};
 use text::digits::{bytes_decimal, digits};
 use text::foreign::printable;
 use text::terminal::{Width, folded, paragraph, plain, right};
@@ -33,7 +33,7 @@ fn short(text: &str, most: usize) -> String {
 }
 
 /// Returns the drive's name in a table: its model, truncated at the front, and the end of its serial number.
-fn name(one: &Standing, most: usize) -> String {
+fn name(one: &FleetDrive, most: usize) -> String {
     let health = &one.health;
     let Some(model) = &health.model else {
         return short(&printable(&health.label()), most);
@@ -111,7 +111,7 @@ fn errors(value: Option<f64>) -> String {
 }
 
 /// Returns which drive ends first, when, and from which figures: at most 160 characters.
-pub fn answer(answer: &Answer) -> String {
+pub fn answer(answer: &FleetAnswer) -> String {
     let count = answer.drives.len();
     let Some(first) = answer.drives.first() else {
         return String::from("There are no drives.");
@@ -127,7 +127,7 @@ pub fn answer(answer: &Answer) -> String {
     };
     let sentence = match first.end() {
         None => unknown(answer),
-        Some((Limit::Rating, end)) => {
+        Some((LimitingCounter::Rating, end)) => {
             let rating = first.rating.as_ref();
             let source = rating.map_or("", |rating| &*rating.of);
             let written = bytes(first.health.written.as_ref().map(|it| it.value));
@@ -143,7 +143,7 @@ pub fn answer(answer: &Answer) -> String {
                 ),
             }
         }
-        Some((Limit::PercentageUsed, end)) => {
+        Some((LimitingCounter::PercentageUsed, end)) => {
             let percent = first.health.used_percent.as_ref();
             let percent = used(percent.map_or(0.0, |it| it.value));
             match end.years.unwrap_or(0.0) > 0.0 {
@@ -178,12 +178,12 @@ fn years_in_words(end: Remaining) -> String {
     }
 }
 
-fn hours(one: &Standing) -> String {
+fn hours(one: &FleetDrive) -> String {
     let hours = one.health.power_on_hours;
     hours.map_or_else(|| String::from(NONE), digits)
 }
 
-fn unknown(answer: &Answer) -> String {
+fn unknown(answer: &FleetAnswer) -> String {
     let unrated = answer.drives.iter().any(|one| one.rating.is_none());
     let still = answer
         .drives
@@ -205,7 +205,7 @@ fn unknown(answer: &Answer) -> String {
 
 /// Returns a line for each drive with its written bytes, its wear and its two ends, then a line for each with its
 /// state.
-pub fn table(answer: &Answer, width: Width) -> String {
+pub fn table(answer: &FleetAnswer, width: Width) -> String {
     let mut ends = plain();
     ends.set_header([
         "drive",
@@ -256,7 +256,7 @@ pub fn table(answer: &Answer, width: Width) -> String {
 }
 
 /// Returns ratings, rules and remarks of each drive, and how the ends were computed.
-pub fn method(answer: &Answer, command: &str, width: Width) -> String {
+pub fn method(answer: &FleetAnswer, command: &str, width: Width) -> String {
     let mut lines = Vec::new();
     // Drives with the same notes share a line.
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
@@ -290,7 +290,7 @@ pub fn method(answer: &Answer, command: &str, width: Width) -> String {
     lines.join("\n")
 }
 
-fn notes(one: &Standing) -> String {
+fn notes(one: &FleetDrive) -> String {
     let health = &one.health;
     let rating = match (&one.rating, &one.no_rating) {
         (Some(rating), _) => {
@@ -310,7 +310,7 @@ fn notes(one: &Standing) -> String {
 }
 
 /// Returns everything as JSON.
-pub fn json(answer: &Answer, command: &str) -> Value {
+pub fn json(answer: &FleetAnswer, command: &str) -> Value {
     let asked = json!({ "left_out": answer.left_out });
     document("drivelab life smart", command, &asked, &answer.drives)
 }

@@ -1,7 +1,7 @@
 //! Lifetime of drives: `drivelab life`.
 
 use serde_json::{Value, json};
-use study::decide::life::{Answer, FirstEnd, Part, is_assumed};
+use study::decide::life::{FirstEnd, LifeAnswer, Part, is_assumed};
 use study::decide::table_of_s3::TableRow;
 use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
@@ -11,13 +11,13 @@ use super::headline::{first_that_fits, named, short, some_of};
 use super::{document, known_and_again, range, seeds};
 
 /// Returns a line for each drive or pool, then further facts on them.
-pub fn sentences(answers: &[Answer]) -> Vec<String> {
+pub fn sentences(answers: &[LifeAnswer]) -> Vec<String> {
     let facts = answers.iter().filter_map(facts);
     answers.iter().map(answer).chain(facts).collect()
 }
 
 /// Returns the verdict on one drive or pool, as one line.
-fn answer(answer: &Answer) -> String {
+fn answer(answer: &LifeAnswer) -> String {
     let Some(load) = &answer.load else {
         return unloaded(answer);
     };
@@ -87,7 +87,7 @@ fn by_seed(part: &Part) -> Option<[String; 2]> {
 const TOGETHER: f64 = 0.01;
 
 /// Returns which members of a pool end first, after these years; those that end together are named together.
-fn first_member(answer: &Answer, years: f64) -> String {
+fn first_member(answer: &LifeAnswer, years: f64) -> String {
     if answer.parts.len() == 1 {
         return String::new();
     }
@@ -106,13 +106,13 @@ fn first_member(answer: &Answer, years: f64) -> String {
 }
 
 /// Returns the bytes that are written to all members, in 10^6 per second.
-fn written_mb_s(answer: &Answer) -> f64 {
+fn written_mb_s(answer: &LifeAnswer) -> f64 {
     let written = answer.parts.iter().filter_map(|part| part.written.as_ref());
     written.map(|written| written.mb_s[0]).sum()
 }
 
 /// Returns Percentage Used of the part that ends first, and notes on runs that differ from the load as asked.
-fn facts(answer: &Answer) -> Option<String> {
+fn facts(answer: &LifeAnswer) -> Option<String> {
     let rate = written_mb_s(answer);
     if answer.load.is_none() || rate == 0.0 {
         return None;
@@ -138,7 +138,7 @@ fn facts(answer: &Answer) -> Option<String> {
 const SLOWER: f64 = 0.95;
 
 /// Returns a note if less was written than requested.
-fn slower(answer: &Answer, rate: f64) -> Option<String> {
+fn slower(answer: &LifeAnswer, rate: f64) -> Option<String> {
     let asked = answer.load.as_ref()?.asked_mb_s?;
     (answer.parts.len() == 1 && rate < SLOWER * asked).then(|| {
         format!(
@@ -150,17 +150,17 @@ fn slower(answer: &Answer, rate: f64) -> Option<String> {
 }
 
 /// Returns a note if a write buffer has not been full yet, so that the drives below it are not worn as they will be.
-fn buffered(answer: &Answer) -> Option<String> {
+fn buffered(answer: &LifeAnswer) -> Option<String> {
     let seconds = answer.buffer_full_seconds?;
     Some(format!(
         "At this load its write buffer is full after {} if nothing is destaged: {}.",
         duration(seconds),
-        behind(answer)
+        destage_note(answer)
     ))
 }
 
 /// Returns the bytes that the drives below a write buffer are written when it is full.
-fn behind(answer: &Answer) -> String {
+fn destage_note(answer: &LifeAnswer) -> String {
     let parts = answer.parts.iter();
     let all = parts.filter_map(|part| Some((part, part.destaged.as_ref()?)));
     let most = all.clone().max_by(|a, b| a.1.mb_s.total_cmp(&b.1.mb_s));
@@ -185,7 +185,7 @@ fn behind(answer: &Answer) -> String {
     )
 }
 
-fn unloaded(answer: &Answer) -> String {
+fn unloaded(answer: &LifeAnswer) -> String {
     let rated = answer
         .parts
         .iter()
@@ -259,7 +259,7 @@ fn or_none(value: Option<f64>) -> String {
 }
 
 /// Returns a line for each drive, or member of a pool.
-pub fn table(answers: &[Answer], width: Width) -> String {
+pub fn table(answers: &[LifeAnswer], width: Width) -> String {
     let mut table = plain();
     let loaded = answers.iter().any(|answer| answer.load.is_some());
     let years = answers.first().map_or(0.0, |answer| answer.years);
@@ -288,7 +288,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     folded(&table, 1, width)
 }
 
-fn row(answer: &Answer, part: &Part, loaded: bool) -> Vec<String> {
+fn row(answer: &LifeAnswer, part: &Part, loaded: bool) -> Vec<String> {
     let name = match answer.parts.len() {
         1 => part.drive.clone(),
         _ => format!("{}: {} {}", answer.drive, part.name, part.drive),
@@ -347,7 +347,12 @@ fn row(answer: &Answer, part: &Part, loaded: bool) -> Vec<String> {
 }
 
 /// Returns what happens at 100 and 105 percent, and the method.
-pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width: Width) -> String {
+pub fn method(
+    answers: &[LifeAnswer],
+    conditions: &Conditions,
+    command: &str,
+    width: Width,
+) -> String {
     let mut lines = Vec::new();
     for answer in answers {
         // Equal members have the same end.
@@ -421,7 +426,7 @@ pub fn table_of_s3(rows: &[TableRow], width: Width) -> String {
 }
 
 /// Returns everything as JSON.
-pub fn json(answers: &[Answer], conditions: &Conditions, command: &str) -> Value {
+pub fn json(answers: &[LifeAnswer], conditions: &Conditions, command: &str) -> Value {
     let asked = json!({
         "host": conditions.host.id,
         "state": conditions.state.name(),

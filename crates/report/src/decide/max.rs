@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use study::decide::load::Height;
-use study::decide::max::{Answer, Highest, Point, Request};
+use study::decide::max::{Highest, LoadPoint, MaxAnswer, MaxRequest};
 use study::decide::tally::busiest;
 use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits};
@@ -13,7 +13,7 @@ use super::life::early_end;
 use super::{document, known_and_again, percent, reading_within, seeds};
 
 /// Returns a line for each drive, then what limits each.
-pub fn sentences(request: &Request, answers: &[Answer]) -> Vec<String> {
+pub fn sentences(request: &MaxRequest, answers: &[MaxAnswer]) -> Vec<String> {
     let limits = answers.iter().filter(|one| one.open.at.is_some());
     let limits = limits.map(|one| format!("{}: {}", one.drive, gives_way(&one.open)));
     let found = answers.iter().map(|one| answer(request, one));
@@ -22,7 +22,7 @@ pub fn sentences(request: &Request, answers: &[Answer]) -> Vec<String> {
 }
 
 /// Returns a note on a pool that keeps much of what is written in memory.
-fn in_memory(answer: &Answer) -> Option<String> {
+fn in_memory(answer: &MaxAnswer) -> Option<String> {
     let share = answer.in_memory.filter(|share| *share > IN_MEMORY)?;
     Some(format!(
         "{}: at this load {} of the writes were still in memory at the end. A longer load is slower (use a larger --ios).",
@@ -32,7 +32,7 @@ fn in_memory(answer: &Answer) -> Option<String> {
 }
 
 /// Returns the verdict on one drive, as one line.
-fn answer(request: &Request, answer: &Answer) -> String {
+fn answer(request: &MaxRequest, answer: &MaxAnswer) -> String {
     let slo = limits(request);
     let name = named(&answer.drive, answer.model);
     let Some(open) = &answer.open.at else {
@@ -77,14 +77,14 @@ fn answer(request: &Request, answer: &Answer) -> String {
     ])
 }
 
-fn in_flight(point: &Point) -> String {
+fn in_flight(point: &LoadPoint) -> String {
     match point.height {
         Height::InFlight(depth) => depth.to_string(),
         Height::Arrivals(rate) => count(rate),
     }
 }
 
-fn limits(request: &Request) -> String {
+fn limits(request: &MaxRequest) -> String {
     let texts = request.slo.limits.iter().map(|limit| limit.text.clone());
     texts.collect::<Vec<_>>().join(", ")
 }
@@ -139,7 +139,7 @@ pub(super) fn placed(place: &str) -> &'static str {
     }
 }
 
-fn kept_up(point: &Point) -> String {
+fn kept_up(point: &LoadPoint) -> String {
     match point.height {
         Height::Arrivals(rate) => percent(Some(point.iops / rate)),
         Height::InFlight(_) => String::from("all"),
@@ -147,7 +147,7 @@ fn kept_up(point: &Point) -> String {
 }
 
 /// Returns the figures at the answer and at the first load beyond it.
-pub fn table(request: &Request, answers: &[Answer], width: Width) -> String {
+pub fn table(request: &MaxRequest, answers: &[MaxAnswer], width: Width) -> String {
     let mut table = plain();
     let mut header = ["drive", "loop", "load", "IOPS"].map(String::from).to_vec();
     header.extend(request.slo.limits.iter().map(|limit| limit.text.clone()));
@@ -166,7 +166,7 @@ pub fn table(request: &Request, answers: &[Answer], width: Width) -> String {
     folded(&table, 2, width)
 }
 
-fn row(drive: &str, name: &str, at: &str, point: &Point) -> Vec<String> {
+fn row(drive: &str, name: &str, at: &str, point: &LoadPoint) -> Vec<String> {
     let load = match point.height {
         Height::Arrivals(rate) => format!("{at}{}/s", count(rate)),
         Height::InFlight(depth) => format!("{at}QD{depth}"),
@@ -192,7 +192,7 @@ fn row(drive: &str, name: &str, at: &str, point: &Point) -> Vec<String> {
 }
 
 /// Returns notes on the method.
-pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+pub fn method(request: &MaxRequest, answers: &[MaxAnswer], command: &str, width: Width) -> String {
     let ios = "A rate counts if every seed stays within all limits and completes 97 % of what arrives. Latency is fio's: from issue.";
     let how = format!(
         "{} on {}, {} drives {} at the start, {}; up to {} threads. {ios}",
@@ -213,7 +213,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
 }
 
 /// Returns everything as JSON.
-pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+pub fn json(request: &MaxRequest, answers: &[MaxAnswer], command: &str) -> Value {
     let asked = json!({
         "slo": request.slo.limits,
         "pattern": request.pattern,

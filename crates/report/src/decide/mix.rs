@@ -1,15 +1,15 @@
 //! Mixed reads and writes: `drivelab mix`.
 
 use serde_json::{Value, json};
-use study::decide::mix::{Answer, Latency, Point, Request};
+use study::decide::mix::{DirectionLatency, MixAnswer, MixPoint, MixRequest};
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, known_and_again, percent, range, seeds};
 
 /// Returns the answer on one drive: the two ends and where the rate drops, then the figures in between.
-pub fn answer(answer: &Answer) -> Vec<String> {
-    let iops = |point: &Point| range(point.iops, count);
+pub fn answer(answer: &MixAnswer) -> Vec<String> {
+    let iops = |point: &MixPoint| range(point.iops, count);
     let at = |percent: u32| answer.points.iter().find(|one| one.read_percent == percent);
     let ends = [(100, "reads alone"), (0, "writes alone")];
     let ends = ends
@@ -42,7 +42,7 @@ pub fn answer(answer: &Answer) -> Vec<String> {
     lines
 }
 
-fn latency(one: Option<Latency>) -> [String; 2] {
+fn latency(one: Option<DirectionLatency>) -> [String; 2] {
     let Some(one) = one else {
         return [String::from("-"), String::from("-")];
     };
@@ -53,7 +53,7 @@ fn latency(one: Option<Latency>) -> [String; 2] {
 }
 
 /// Returns a table with a line for each mix.
-pub fn table(answers: &[Answer], width: Width) -> String {
+pub fn table(answers: &[MixAnswer], width: Width) -> String {
     let mut table = plain();
     table.set_header([
         "drive", "reads", "IOPS", "MB/s", "read", "p99", "write", "p99", "of ends",
@@ -77,7 +77,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
 }
 
 /// Returns notes on the method.
-pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+pub fn method(request: &MixRequest, answers: &[MixAnswer], command: &str, width: Width) -> String {
     let options = request.pattern.options.iter();
     let options: Vec<String> = options
         .map(|(key, value)| format!("{key}={value}"))
@@ -98,7 +98,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
 }
 
 /// Returns everything as JSON.
-pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+pub fn json(request: &MixRequest, answers: &[MixAnswer], command: &str) -> Value {
     let asked = json!({
         "pattern": request.pattern,
         "in_flight": request.depth,

@@ -1,7 +1,7 @@
 //! The odds of data loss: `drivelab odds`.
 
 use serde_json::{Value, json};
-use study::decide::odds::{Answer, Cause, EXPOSED, PerYear, Repair, Request};
+use study::decide::odds::{EXPOSED, LossCause, OddsAnswer, OddsRequest, PerYear, Repair};
 use text::digits::{bytes_decimal, digits, duration, percent};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
@@ -35,7 +35,7 @@ fn range([_, least, greatest]: PerYear) -> Option<String> {
 }
 
 /// The answer on one pool in a sentence, and what a rebuild meets.
-pub fn answer(answer: &Answer) -> Vec<String> {
+pub fn answer(answer: &OddsAnswer) -> Vec<String> {
     let drive = &answer.drive;
     let once = match range(answer.losses) {
         Some(range) => format!("{} (range {range})", years(answer.losses[0])),
@@ -53,7 +53,7 @@ pub fn answer(answer: &Answer) -> Vec<String> {
 }
 
 /// Returns the cause of a loss as text.
-pub fn cause(cause: &Cause) -> String {
+pub fn cause(cause: &LossCause) -> String {
     let drives = match cause.drives {
         1 => String::from("1 drive fails"),
         more => format!("{more} drives failed at once"),
@@ -75,7 +75,7 @@ fn failures(repair: &Repair) -> String {
 }
 
 /// A line for each pool, and a table of the drives.
-pub fn table(answers: &[Answer], width: Width) -> String {
+pub fn table(answers: &[OddsAnswer], width: Width) -> String {
     let mut pools = plain();
     pools.set_header(["pool", "usable", "data loss", "sectors", "cause", "share"]);
     let mut drives = plain();
@@ -115,7 +115,12 @@ pub fn table(answers: &[Answer], width: Width) -> String {
 }
 
 /// Returns the method and its limits.
-pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+pub fn method(
+    request: &OddsRequest,
+    answers: &[OddsAnswer],
+    command: &str,
+    width: Width,
+) -> String {
     let how = format!(
         "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"data loss\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector. The machine crashes {} a year; that loses data while a RAID 5 or 6 lacks a member (its write hole), or within {} s after the last log device has failed. Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",
         duration(3600.0 * request.replace_hours),
@@ -150,7 +155,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
 }
 
 /// Everything as JSON.
-pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+pub fn json(request: &OddsRequest, answers: &[OddsAnswer], command: &str) -> Value {
     let afr = request.failures.iter();
     let afr: Vec<Value> = afr
         .map(|(drive, share)| json!({ "drive": drive, "share": share }))

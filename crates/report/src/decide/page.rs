@@ -7,11 +7,11 @@ use study::decide::fill;
 use study::decide::life;
 use study::decide::max;
 use study::decide::mix;
-use study::decide::slo::{Figure, Limit, Of, Slo};
+use study::decide::slo::{Limit, LimitMetric, LimitScope, Slo};
 use text::words::listed;
 
 use super::bars::{Bar, Bars};
-use super::plot::{Axis, Line, Plot};
+use super::plot::{Line, Plot, PlotAxis};
 use crate::page::look;
 
 const STYLE: &str = include_str!("page.css");
@@ -20,7 +20,7 @@ const COPY: &str = include_str!("copy.js");
 const AGAIN: &str = "Again: ";
 
 /// Texts of a page besides its chart.
-pub struct Words {
+pub struct PageText {
     /// The question, as the title.
     pub title: String,
     /// The answers, one or two sentences each.
@@ -31,11 +31,11 @@ pub struct Words {
     pub method: String,
 }
 
-fn page(words: &Words, caption: &str, plot: &Plot) -> String {
+fn page(words: &PageText, caption: &str, plot: &Plot) -> String {
     page_of(words, &[(caption, plot.svg())])
 }
 
-fn page_of(words: &Words, figures: &[(&str, Markup)]) -> String {
+fn page_of(words: &PageText, figures: &[(&str, Markup)]) -> String {
     let body: Markup = html! {
         header class="masthead" {
             (look::top_line())
@@ -91,7 +91,7 @@ fn floors(slo: &Slo) -> Vec<(f64, String)> {
 }
 
 fn is_floor(limit: &Limit) -> bool {
-    limit.figure == Figure::Iops && limit.of == Of::All
+    limit.figure == LimitMetric::Iops && limit.of == LimitScope::All
 }
 
 /// Returns the limits other than the one at this index and those that [`floors`] returns.
@@ -109,7 +109,7 @@ fn latency(slo: &Slo) -> Option<(usize, &Limit)> {
 }
 
 /// Returns the page on the highest load: latency by IOPS of all tried loads.
-pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
+pub fn max(slo: &Slo, answers: &[max::MaxAnswer], words: &PageText) -> String {
     let (known, limit) = latency(slo).unzip();
     let index = known.unwrap_or(0);
     let floors = floors(slo);
@@ -128,14 +128,14 @@ pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
     let bound = limit.map(|limit| (limit.bound, limit.text.clone()));
     let plot = Plot {
         label: format!("{name} over load"),
-        x: Axis::around(
+        x: PlotAxis::from_values(
             "IOPS, open loop",
             points()
                 .map(|point| point.0)
                 .chain(floors.iter().map(|floor| floor.0)),
             true,
         ),
-        y: Axis::around(
+        y: PlotAxis::from_values(
             &format!("{name}, microseconds"),
             points()
                 .map(|point| point.1)
@@ -154,7 +154,7 @@ pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
 }
 
 /// Returns the page on mixes: IOPS by the share of reads.
-pub fn mix(answers: &[mix::Answer], words: &Words) -> String {
+pub fn mix(answers: &[mix::MixAnswer], words: &PageText) -> String {
     let lines = answers.iter().map(|answer| {
         let points = answer.points.iter();
         let points = points.map(|point| (f64::from(point.read_percent), point.iops[0]));
@@ -170,12 +170,12 @@ pub fn mix(answers: &[mix::Answer], words: &Words) -> String {
         .map(|point| point.1);
     let plot = Plot {
         label: String::from("IOPS over the share of reads"),
-        x: Axis {
+        x: PlotAxis {
             name: String::from("reads, percent"),
             ends: [0.0, 100.0],
             by_ratio: false,
         },
-        y: Axis::around("IOPS", rates, true),
+        y: PlotAxis::from_values("IOPS", rates, true),
         lines,
         limits: Vec::new(),
         floors: Vec::new(),
@@ -184,7 +184,7 @@ pub fn mix(answers: &[mix::Answer], words: &Words) -> String {
 }
 
 /// Returns the page on filling: the rate of writes by the bytes written.
-pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
+pub fn fill(answers: &[fill::FillAnswer], words: &PageText) -> String {
     let curves = answers
         .iter()
         .flat_map(|answer| answer.at.iter().map(move |one| (answer, one)));
@@ -200,8 +200,8 @@ pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let plot = Plot {
         label: String::from("Write rate by written volume"),
-        x: Axis::around("GB written", points().map(|point| point.0), false),
-        y: Axis::around("MB/s", points().map(|point| point.1), true),
+        x: PlotAxis::from_values("GB written", points().map(|point| point.0), false),
+        y: PlotAxis::from_values("MB/s", points().map(|point| point.1), true),
         limits: Vec::new(),
         floors: Vec::new(),
         lines,
@@ -214,7 +214,7 @@ pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
 }
 
 /// Returns the page on lifetime: Percentage Used over the requested years at the load.
-pub fn life(answers: &[life::Answer], words: &Words) -> String {
+pub fn life(answers: &[life::LifeAnswer], words: &PageText) -> String {
     let years = answers.first().map_or(5.0, |answer| answer.years);
     let lines = answers
         .iter()
@@ -232,12 +232,12 @@ pub fn life(answers: &[life::Answer], words: &Words) -> String {
     const MOST: f64 = 200.0;
     let plot = Plot {
         label: String::from("Percentage Used over years"),
-        x: Axis {
+        x: PlotAxis {
             name: String::from("years"),
             ends: [0.0, years],
             by_ratio: false,
         },
-        y: Axis {
+        y: PlotAxis {
             name: String::from("Percentage Used, as the model counts it"),
             ends: [0.0, MOST],
             by_ratio: false,
@@ -268,7 +268,7 @@ fn clipped(mut line: Line, most: f64) -> Line {
 }
 
 /// Returns the page on candidates: the highest percentile by IOPS.
-pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
+pub fn choose(slo: &Slo, answer: &choose::ChooseAnswer, words: &PageText) -> String {
     let limit = latency(slo);
     let figure = |one: &choose::Candidate| match limit {
         Some((index, _)) => one.readings.get(index)?.value,
@@ -293,14 +293,14 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
     };
     let plot = Plot {
         label: format!("{name} over IOPS"),
-        x: Axis::around(
+        x: PlotAxis::from_values(
             "IOPS at this load",
             points()
                 .map(|point| point.0)
                 .chain(floors.iter().map(|floor| floor.0)),
             true,
         ),
-        y: Axis::around(
+        y: PlotAxis::from_values(
             &format!("{name}, microseconds"),
             points()
                 .map(|point| point.1)
@@ -320,7 +320,7 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
 
 /// Returns the page on a measured run compared with its drive's model: the latency breakdown, and the rate under each
 /// condition and without each option.
-pub fn explain(answers: &[explain::answer::Answer], words: &Words) -> String {
+pub fn explain(answers: &[explain::answer::ExplainAnswer], words: &PageText) -> String {
     let mut figures = Vec::new();
     for answer in answers {
         let Some(model) = &answer.model else {
@@ -351,7 +351,10 @@ pub fn explain(answers: &[explain::answer::Answer], words: &Words) -> String {
     page_of(words, &figures)
 }
 
-fn rates(answer: &explain::answer::Answer, model: &explain::answer::Modelled) -> Vec<Bar> {
+fn rates(
+    answer: &explain::answer::ExplainAnswer,
+    model: &explain::answer::ModelComparison,
+) -> Vec<Bar> {
     let bar = |name: &str, iops: f64| Bar {
         name: name.to_owned(),
         parts: vec![(String::from("IOPS"), iops)],
@@ -376,7 +379,10 @@ fn rates(answer: &explain::answer::Answer, model: &explain::answer::Modelled) ->
     rows
 }
 
-fn times(answer: &explain::answer::Answer, model: &explain::answer::Modelled) -> Vec<Bar> {
+fn times(
+    answer: &explain::answer::ExplainAnswer,
+    model: &explain::answer::ModelComparison,
+) -> Vec<Bar> {
     let mut rows = Vec::new();
     for simulated in &model.anatomy {
         let sides = answer.measured.sides.iter();

@@ -15,15 +15,19 @@ const NAMES: f64 = 190.0;
 const COLOURS: usize = 6;
 
 /// An axis: its name, its ends, and whether it is logarithmic.
-pub(super) struct Axis {
+pub(super) struct PlotAxis {
     pub(super) name: String,
     pub(super) ends: [f64; 2],
     pub(super) by_ratio: bool,
 }
 
-impl Axis {
+impl PlotAxis {
     /// Returns an axis around these values, with a margin; a linear axis begins at zero.
-    pub(super) fn around(name: &str, values: impl Iterator<Item = f64>, by_ratio: bool) -> Axis {
+    pub(super) fn from_values(
+        name: &str,
+        values: impl Iterator<Item = f64>,
+        by_ratio: bool,
+    ) -> PlotAxis {
         let values: Vec<f64> = values
             .filter(|value| value.is_finite() && *value > 0.0)
             .collect();
@@ -34,7 +38,7 @@ impl Axis {
             (false, true) => [low / 1.3, high * 1.3],
             (false, false) => [0.0, high * 1.08],
         };
-        Axis {
+        PlotAxis {
             name: name.to_owned(),
             ends,
             by_ratio,
@@ -92,8 +96,8 @@ pub(super) struct Line {
 /// A chart.
 pub(super) struct Plot {
     pub(super) label: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
+    pub(super) x: PlotAxis,
+    pub(super) y: PlotAxis,
     pub(super) lines: Vec<Line>,
     /// Limits of `y`, each with its label.
     pub(super) limits: Vec<(f64, String)>,
@@ -102,7 +106,7 @@ pub(super) struct Plot {
 }
 
 /// A chart on a screen: positions of the axes and the names, in pixels.
-struct Drawn<'a> {
+struct PlotLayout<'a> {
     plot: &'a Plot,
     screen: Screen,
     left: f64,
@@ -114,13 +118,13 @@ struct Drawn<'a> {
 }
 
 /// Obstacles for further numbers, as x, y and width of each, and the ends of the space for numbers.
-struct Taken {
+struct LabelObstacles {
     all: Vec<(f64, f64, f64)>,
     across: [f64; 2],
     down: [f64; 2],
 }
 
-impl Taken {
+impl LabelObstacles {
     /// Returns a free position near a point for a text, if there is one.
     fn near(&mut self, (x, y): (f64, f64), width: f64) -> Option<(f64, f64)> {
         const HIGH: f64 = 12.0;
@@ -157,7 +161,7 @@ impl Taken {
 impl Plot {
     /// Returns the SVG for each screen.
     pub(super) fn svg(&self) -> Markup {
-        html! { @for screen in Screen::BOTH { (Drawn::of(self, screen).svg()) } }
+        html! { @for screen in Screen::BOTH { (PlotLayout::for_screen(self, screen).svg()) } }
     }
 
     /// Checks whether there are too few colours to distinguish lines.
@@ -166,8 +170,8 @@ impl Plot {
     }
 }
 
-impl Drawn<'_> {
-    fn of(plot: &Plot, screen: Screen) -> Drawn<'_> {
+impl PlotLayout<'_> {
+    fn for_screen(plot: &Plot, screen: Screen) -> PlotLayout<'_> {
         let widest = plot
             .y
             .ticks()
@@ -183,7 +187,7 @@ impl Drawn<'_> {
             ),
             Screen::Slim => (26.0 + widest, screen.width() - 14.0, 300.0),
         };
-        let mut drawn = Drawn {
+        let mut drawn = PlotLayout {
             plot,
             screen,
             left,
@@ -272,7 +276,7 @@ impl Drawn<'_> {
     fn svg(&self) -> Markup {
         let (left, right, bottom) = (self.left, self.right, self.bottom);
         let (x, y) = (&self.plot.x, &self.plot.y);
-        let mut taken = Taken {
+        let mut taken = LabelObstacles {
             all: Vec::new(),
             across: [left, right],
             down: [TOP, bottom],
@@ -292,7 +296,7 @@ impl Drawn<'_> {
         taken.all.extend(
             floors
                 .iter()
-                .map(|(x, text)| (self.beside(*x, text), bottom - 6.0, width_of(text))),
+                .map(|(x, text)| (self.text_start(*x, text), bottom - 6.0, width_of(text))),
         );
         html! {
             svg class=(self.screen.class()) viewBox=(format!("0 0 {} {}", self.screen.width(), self.height)) role="img" aria-label=(self.plot.label) {
@@ -312,7 +316,7 @@ impl Drawn<'_> {
                 }
                 @for (x, text) in &floors {
                     line class="limit" x1=(px(*x)) x2=(px(*x)) y1=(px(TOP)) y2=(px(bottom)) {}
-                    text class="soft" x=(px(self.beside(*x, text))) y=(px(bottom - 6.0)) { (text) }
+                    text class="soft" x=(px(self.text_start(*x, text))) y=(px(bottom - 6.0)) { (text) }
                 }
                 @for (index, name) in self.names().into_iter().enumerate() { (self.line(index, name, &mut taken)) }
             }
@@ -320,7 +324,7 @@ impl Drawn<'_> {
     }
 
     /// Returns where a text at this x begins: to the right of it where there is room, else to the left.
-    fn beside(&self, x: f64, text: &str) -> f64 {
+    fn text_start(&self, x: f64, text: &str) -> f64 {
         const APART: f64 = 5.0;
         match x + APART + width_of(text) <= self.right {
             true => x + APART,
@@ -328,7 +332,12 @@ impl Drawn<'_> {
         }
     }
 
-    fn line(&self, index: usize, (x, y, fit): (f64, f64, usize), taken: &mut Taken) -> Markup {
+    fn line(
+        &self,
+        index: usize,
+        (x, y, fit): (f64, f64, usize),
+        taken: &mut LabelObstacles,
+    ) -> Markup {
         let line = &self.plot.lines[index];
         let at = |(x, y): &(f64, f64)| format!("{:.1} {:.1}", self.x(*x), self.y(*y));
         let path: Vec<String> = line.points.iter().map(at).collect();
@@ -373,7 +382,7 @@ mod tests {
             ([0.01, 32.6], false),
             ([288_000.0, 288_000.0], true),
         ] {
-            let axis = Axis::around("x", values.into_iter(), by_ratio);
+            let axis = PlotAxis::from_values("x", values.into_iter(), by_ratio);
             let ticks = axis.ticks();
             assert!((2..=14).contains(&ticks.len()), "{values:?}: {ticks:?}");
             for tick in ticks {
@@ -389,8 +398,8 @@ mod tests {
         };
         Plot {
             label: String::new(),
-            x: Axis::around("x", [1.0].into_iter(), false),
-            y: Axis::around("y", [5.0, 5.1].into_iter(), false),
+            x: PlotAxis::from_values("x", [1.0].into_iter(), false),
+            y: PlotAxis::from_values("y", [5.0, 5.1].into_iter(), false),
             lines: (0..count).map(line).collect(),
             limits: Vec::new(),
             floors: vec![(1.0, String::from("iops > 50k"))],
@@ -402,7 +411,7 @@ mod tests {
         for (count, name) in [(1, "a"), (3, "a"), (60, "a"), (60, "mirror(2*p4801x-100)")] {
             let plot = with_lines(count, name);
             for screen in Screen::BOTH {
-                let drawn = Drawn::of(&plot, screen);
+                let drawn = PlotLayout::for_screen(&plot, screen);
                 let mut places = drawn.names();
                 places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
                 for pair in places.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
@@ -424,8 +433,8 @@ mod tests {
             for (index, line) in plot.lines.iter_mut().enumerate() {
                 line.points[0] = (1.0 + index as f64, 5.0 + apart * index as f64);
             }
-            plot.x = Axis::around("x", (0..count).map(|x| 1.0 + x as f64), false);
-            plot.y = Axis::around("y", (0..count).map(|y| 5.0 + apart * y as f64), false);
+            plot.x = PlotAxis::from_values("x", (0..count).map(|x| 1.0 + x as f64), false);
+            plot.y = PlotAxis::from_values("y", (0..count).map(|y| 5.0 + apart * y as f64), false);
             plot.svg().into_string()
         };
         let numbers = |svg: String| svg.matches("class=\"number\"").count();

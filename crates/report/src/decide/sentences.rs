@@ -1,6 +1,8 @@
 //! The answer of `drivelab choose` in sentences: the first is the verdict, with at most [`LENGTH`] characters.
 
-use study::decide::choose::{Answer, Best, Candidate, Measure, NAMED, Request};
+use study::decide::choose::{
+    BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED,
+};
 use study::decide::syncs::Syncs;
 use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits, duration, microseconds};
@@ -11,7 +13,7 @@ use super::life::years_of;
 use super::{percent, reading};
 
 /// Returns the verdict, then ties over seeds, the best by other criteria, and what the runs do not show.
-pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
+pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Vec<String> {
     let meets = answer.candidates.iter().any(|one| one.meets);
     let mut lines: Vec<String> = needs_log(request, answer).into_iter().collect();
     lines.push(match meets {
@@ -28,7 +30,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
             if !lines.iter().any(|line| line.contains(worn.trim())) {
                 lines.push(worn.trim().to_owned());
             }
-            let within = within(request, answer);
+            let within = selection_text(request, answer);
             if !lines.iter().any(|line| line.contains(&within)) {
                 lines.push(format!("Of these drives: {within}."));
             }
@@ -52,7 +54,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
 }
 
 /// Returns a note for a load that does not use a log.
-fn needs_log(request: &Request, answer: &Answer) -> Option<String> {
+fn needs_log(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
     let source = request.load.facts().source;
     match answer.syncs? {
         Syncs::Share(share) if share <= 0.0 => Some(format!(
@@ -66,7 +68,7 @@ fn needs_log(request: &Request, answer: &Answer) -> Option<String> {
     }
 }
 
-fn verdict(request: &Request, answer: &Answer, by: Measure) -> String {
+fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> String {
     let Some(best) = answer.best_by(by) else {
         return format!(
             "No drive can be ranked by {}: it is not known of any that meets.",
@@ -92,13 +94,13 @@ fn verdict(request: &Request, answer: &Answer, by: Measure) -> String {
     };
     let worn = worn(request, answer, best);
     first_that_fits([
-        format!("{head}, {}.{worn}", within(request, answer)),
+        format!("{head}, {}.{worn}", selection_text(request, answer)),
         format!("{head}.{worn}"),
     ])
 }
 
 /// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
-fn tied(request: &Request, answer: &Answer, best: &Best) -> String {
+fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
     let all = all_tied(best);
     let names: Vec<String> = all.iter().map(|name| short(name)).collect();
     let by = best.by.words();
@@ -146,7 +148,7 @@ fn tied(request: &Request, answer: &Answer, best: &Best) -> String {
         ]
     });
     let whole = [
-        format!("{head}: {}.{worn}{each}", within(request, answer)),
+        format!("{head}: {}.{worn}{each}", selection_text(request, answer)),
         format!("{head}.{worn}{each}"),
         format!("{head}.{worn}{number}"),
         format!("{head}.{brief}{number}"),
@@ -156,7 +158,7 @@ fn tied(request: &Request, answer: &Answer, best: &Best) -> String {
 }
 
 /// Returns the names of the best and its ties, sorted: with other seeds, another of them may be the best.
-fn all_tied(best: &Best) -> Vec<String> {
+fn all_tied(best: &BestCandidate) -> Vec<String> {
     let ties = best.ties.iter().map(|tie| tie.drive.clone());
     let mut all: Vec<String> = std::iter::once(best.drive.clone()).chain(ties).collect();
     all.sort();
@@ -164,7 +166,12 @@ fn all_tied(best: &Best) -> Vec<String> {
 }
 
 /// Returns whether tied candidates last as long as requested, without their figures.
-fn briefly_worn(request: &Request, answer: &Answer, all: &[String], by: Measure) -> String {
+fn briefly_worn(
+    request: &ChooseRequest,
+    answer: &ChooseAnswer,
+    all: &[String],
+    by: Measure,
+) -> String {
     let short = |name: &&String| {
         let one = answer.candidate(name);
         one.is_some_and(|one| one.ends_within(request.years).is_some())
@@ -180,7 +187,7 @@ fn briefly_worn(request: &Request, answer: &Answer, all: &[String], by: Measure)
 }
 
 /// Returns the number of candidates that meet the limits, of how many, and the limits.
-fn within(request: &Request, answer: &Answer) -> String {
+fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
     let meet = answer.candidates.iter().filter(|one| one.meets).count();
     let all = answer.candidates.len() + answer.unfit.len();
     let Some(what) = conditions(request, meet == 1) else {
@@ -194,7 +201,7 @@ fn within(request: &Request, answer: &Answer) -> String {
 }
 
 /// Returns limits and the rate, after "those": "within p99 < 1 ms at 50 k IOPS".
-fn conditions(request: &Request, one: bool) -> Option<String> {
+fn conditions(request: &ChooseRequest, one: bool) -> Option<String> {
     let rate = request.load.offered_iops().map(count);
     match (request.slo.limits.is_empty(), rate) {
         (true, None) => None,
@@ -208,7 +215,7 @@ fn conditions(request: &Request, one: bool) -> Option<String> {
 }
 
 /// Returns which of the drives in the verdict do not last the requested years.
-fn worn(request: &Request, answer: &Answer, best: &Best) -> String {
+fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
     // That verdict already states it.
     if best.by == Measure::Years {
         return String::new();
@@ -258,7 +265,7 @@ fn worn(request: &Request, answer: &Answer, best: &Best) -> String {
     }
 }
 
-fn none_meets(request: &Request, answer: &Answer) -> String {
+fn none_meets(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
     let all = answer.candidates.len() + answer.unfit.len();
     if let Some(slow) = none_keeps_up(request, answer) {
         return slow;
@@ -281,7 +288,7 @@ fn none_meets(request: &Request, answer: &Answer) -> String {
 }
 
 /// Returns a note if no drive completes the arriving I/Os.
-fn none_keeps_up(request: &Request, answer: &Answer) -> Option<String> {
+fn none_keeps_up(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
     let rate = request.load.offered_iops()?;
     let known = answer.candidates.iter();
     let known = known.filter_map(|one| Some((one, one.completes?)));
@@ -302,7 +309,7 @@ fn none_keeps_up(request: &Request, answer: &Answer) -> Option<String> {
 }
 
 /// Returns the bottleneck of pools with an intent log.
-fn binds(answer: &Answer) -> Option<String> {
+fn binds(answer: &ChooseAnswer) -> Option<String> {
     let known = answer.candidates.iter();
     let known = known.filter_map(|one| Some(format!("{}: {}", one.drive, one.binds?.words())));
     let known: Vec<String> = known.collect();
@@ -315,7 +322,7 @@ fn binds(answer: &Answer) -> Option<String> {
 }
 
 /// Returns the figures by seed of the tied candidates.
-fn ties(request: &Request, best: &Best) -> Option<String> {
+fn ties(request: &ChooseRequest, best: &BestCandidate) -> Option<String> {
     if best.ties.is_empty() {
         return None;
     }
@@ -327,7 +334,7 @@ fn ties(request: &Request, best: &Best) -> Option<String> {
 }
 
 /// Returns the best candidates by the other criteria.
-fn others(request: &Request, answer: &Answer, by: Measure) -> Option<String> {
+fn others(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Option<String> {
     // At a given rate, IOPS only show whether drives kept up.
     let paced = request.load.offered_iops().is_some() || request.load.is_trace();
     let own = answer
@@ -353,7 +360,7 @@ fn others(request: &Request, answer: &Answer, by: Measure) -> Option<String> {
 }
 
 /// Returns a note on pools that kept much of what was written in memory.
-fn in_memory(answer: &Answer) -> Option<String> {
+fn in_memory(answer: &ChooseAnswer) -> Option<String> {
     let known = answer.candidates.iter();
     let known = known.filter_map(|one| Some((one, one.stays_in_memory?)));
     let (one, share) = known
@@ -368,7 +375,7 @@ fn in_memory(answer: &Answer) -> Option<String> {
 }
 
 /// Returns a note on write buffers that the runs did not fill.
-fn buffers(answer: &Answer) -> Option<String> {
+fn buffers(answer: &ChooseAnswer) -> Option<String> {
     let full = answer.candidates.iter();
     let full = full.filter_map(|one| Some((&one.drive, one.buffer_full_seconds?)));
     let (drive, seconds) = full.min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -380,7 +387,7 @@ fn buffers(answer: &Answer) -> Option<String> {
 }
 
 /// Returns the candidates that are tied with the best.
-fn or_ties(best: &Best) -> String {
+fn or_ties(best: &BestCandidate) -> String {
     let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
     match best.ties.len() <= NAMED {
         true => ties.collect(),
@@ -389,7 +396,13 @@ fn or_ties(best: &Best) -> String {
 }
 
 /// Returns the range of a candidate that is tied with another.
-fn spread(request: &Request, drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
+fn spread(
+    request: &ChooseRequest,
+    drive: &str,
+    by: Measure,
+    value: f64,
+    by_seed: [f64; 2],
+) -> String {
     let [least, most] = by_seed.map(|value| figure(request, by, value));
     let unit = most.rfind(' ').map_or("", |at| &most[at..]);
     let least_alone = least.strip_suffix(unit).unwrap_or(&least);
@@ -400,7 +413,7 @@ fn spread(request: &Request, drive: &str, by: Measure, value: f64, by_seed: [f64
 }
 
 /// Returns limits that are unknown for some candidates, and why.
-pub(super) fn unknown(answer: &Answer) -> Option<String> {
+pub(super) fn unknown(answer: &ChooseAnswer) -> Option<String> {
     let readings = answer.candidates.iter().flat_map(|one| &one.readings);
     let mut few: Vec<(&str, &str)> = Vec::new();
     for one in readings.filter(|one| one.met.is_none()) {
@@ -428,13 +441,13 @@ fn missed(candidate: &Candidate) -> String {
     missed.join(", ").replace(" !", "")
 }
 
-fn limits(request: &Request) -> String {
+fn limits(request: &ChooseRequest) -> String {
     let texts = request.slo.limits.iter().map(|limit| limit.text.clone());
     texts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a figure with its unit; fewer years than requested are marked.
-fn figure(request: &Request, by: Measure, value: f64) -> String {
+fn figure(request: &ChooseRequest, by: Measure, value: f64) -> String {
     match by {
         Measure::Usd => format!("{} USD", digits(value)),
         Measure::Watt => format!("{} IOPS/W", count(value)),

@@ -1,7 +1,7 @@
 //! Size of a log, a write buffer or a read cache: `drivelab size`.
 
 use serde_json::{Value, json};
-use study::decide::size::{Answer, BufferRule, Request, Row};
+use study::decide::size::{BufferRule, SizeAnswer, SizeRequest, SizeResult};
 use text::digits::{
     bytes_binary, bytes_decimal, count, digits, duration, megabytes_a_second, microseconds,
 };
@@ -13,7 +13,7 @@ use super::{document, known_and_again, percent, range, reading_within, seeds};
 
 /// Returns the hit ratio of a cache of this size, compared with the largest tried size; then, if main is slower than
 /// the trace, the hit ratio of requests in sequence.
-fn hits(row: &Row, last: &Row, request: &Request) -> Vec<String> {
+fn hits(row: &SizeResult, last: &SizeResult, request: &SizeRequest) -> Vec<String> {
     let simulated = row.hits.map(|hits| hits[0]);
     let largest = match row.bytes == last.bytes {
         true => String::from("the largest that was tried"),
@@ -41,7 +41,7 @@ fn hits(row: &Row, last: &Row, request: &Request) -> Vec<String> {
 }
 
 /// Returns the rule for a write buffer.
-fn buffer(rule: &BufferRule, answer: &Answer) -> String {
+fn buffer(rule: &BufferRule, answer: &SizeAnswer) -> String {
     let capped = match rule.bytes > rule.limit_bytes as f64 {
         true => format!(
             ", more than the {} of a group's buffer that count",
@@ -66,7 +66,7 @@ fn buffer(rule: &BufferRule, answer: &Answer) -> String {
 }
 
 /// Returns the size at and above which writes are not delayed.
-fn pressure(request: &Request, answer: &Answer) -> String {
+fn pressure(request: &SizeRequest, answer: &SizeAnswer) -> String {
     let seeds = seeds(request.conditions.seed, request.conditions.seeds);
     let load = &answer.load.source;
     match (answer.enough_bytes, answer.rows.last()) {
@@ -85,7 +85,7 @@ fn pressure(request: &Request, answer: &Answer) -> String {
 }
 
 /// Returns the time after which writes are delayed.
-fn pressed(row: &Row) -> String {
+fn pressed(row: &SizeResult) -> String {
     match (row.never_pressed, row.pressed_seconds) {
         (Some(true), _) => String::from("never"),
         (_, Some(seconds)) => format!("from {}", range(seconds, duration)),
@@ -94,14 +94,14 @@ fn pressed(row: &Row) -> String {
 }
 
 /// Returns the maximum use of a log.
-fn held(answer: &Answer) -> String {
+fn held(answer: &SizeAnswer) -> String {
     answer.most_held_bytes.map_or_else(String::new, |held| {
         format!(": it holds at most {}", range(held, bytes_decimal))
     })
 }
 
 /// Returns a line for each drive, then what did not fit into the lines.
-pub fn sentences(request: &Request, answers: &[Answer]) -> Vec<String> {
+pub fn sentences(request: &SizeRequest, answers: &[SizeAnswer]) -> Vec<String> {
     let (mut firsts, mut others) = (Vec::new(), Vec::new());
     for one in answers {
         let name = named(&one.drive, one.model);
@@ -114,7 +114,7 @@ pub fn sentences(request: &Request, answers: &[Answer]) -> Vec<String> {
 }
 
 /// Returns the parts of the answer on one drive, the most important first.
-fn parts(request: &Request, answer: &Answer) -> Vec<String> {
+fn parts(request: &SizeRequest, answer: &SizeAnswer) -> Vec<String> {
     let is_log = answer.rows.iter().any(|row| row.never_full.is_some());
     let load = &answer.load.source;
     let seeds = seeds(request.conditions.seed, request.conditions.seeds);
@@ -152,7 +152,7 @@ fn parts(request: &Request, answer: &Answer) -> Vec<String> {
 }
 
 /// Returns the size from which the limits are met.
-fn met(request: &Request, answer: &Answer) -> String {
+fn met(request: &SizeRequest, answer: &SizeAnswer) -> String {
     let slo = request.slo.text();
     match (answer.meets_bytes, &answer.buffer_rule) {
         (Some(bytes), Some(_)) => {
@@ -164,7 +164,7 @@ fn met(request: &Request, answer: &Answer) -> String {
 }
 
 /// Returns a table with a line for each size.
-pub fn table(answers: &[Answer], width: Width) -> String {
+pub fn table(answers: &[SizeAnswer], width: Width) -> String {
     let rows = || answers.iter().flat_map(|answer| &answer.rows);
     let (logs, buffers, caches) = (
         rows().any(|row| row.never_full.is_some()),
@@ -184,7 +184,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     let columns = header.len();
     let mut table = plain();
     table.set_header(header);
-    let cells = |drive: &str, row: &Row| {
+    let cells = |drive: &str, row: &SizeResult| {
         // Logs and caches have powers of two as sizes; buffers have those of their drives.
         let size = match buffers {
             true => bytes_decimal(row.bytes as f64),
@@ -214,7 +214,12 @@ pub fn table(answers: &[Answer], width: Width) -> String {
 }
 
 /// Returns the method.
-pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+pub fn method(
+    request: &SizeRequest,
+    answers: &[SizeAnswer],
+    command: &str,
+    width: Width,
+) -> String {
     let mut lines = Vec::new();
     for rule in answers
         .iter()
@@ -242,7 +247,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
             lines.push(paragraph("", &text, width));
         }
     }
-    let has_hits = |one: &Answer| one.rows.iter().any(|row| row.hits.is_some());
+    let has_hits = |one: &SizeAnswer| one.rows.iter().any(|row| row.hits.is_some());
     if answers.iter().any(|one| one.buffer_rule.is_some()) {
         let text = "Rule: the working set is at most 40 % of the buffer (VMware's performance guide for vSAN). At most the \
                     pool's buffer_limit counts as buffer. Simulated: the load for its whole duration, from the pool's initial \
@@ -270,7 +275,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
 }
 
 /// Returns everything as JSON.
-pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+pub fn json(request: &SizeRequest, answers: &[SizeAnswer], command: &str) -> Value {
     let asked = json!({
         "slo": request.slo.text(),
         "host": request.conditions.host.id,

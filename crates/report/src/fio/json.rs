@@ -13,7 +13,7 @@ use study::review::results::rounded;
 use workload::job::{SteadyMetric, Unified};
 
 use super::bins::{self, CLASSES, Classes};
-use super::rows::{self, GroupWay, Row, Way};
+use super::rows::{self, FioRow, GroupWay, RowDirection};
 use super::{Report, VERSION, clock};
 use crate::over_time::columns;
 use crate::phases;
@@ -89,7 +89,7 @@ fn add_options(object: &mut Map<String, Value>, name: &str, options: &[(String, 
     }
 }
 
-fn job(row: &Row, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Value {
+fn job(row: &FioRow, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Value {
     let job = row.job;
     let mut object = Map::new();
     object.insert("jobname".into(), job.name.as_str().into());
@@ -143,7 +143,7 @@ fn job(row: &Row, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Val
     Value::Object(object)
 }
 
-fn direction(way: &Way, group: &GroupWay, row: &Row, detail: Detail) -> Value {
+fn direction(way: &RowDirection, group: &GroupWay, row: &FioRow, detail: Detail) -> Value {
     let shown = row.last;
     let bytes_per_second = way.bytes_per_second() as u64;
     let (bandwidth, iops) = (&way.bandwidth, &way.iops);
@@ -187,7 +187,7 @@ pub(super) fn share_of_group(mean_kib: f64, samples: u64, group: &GroupWay) -> f
     }
 }
 
-fn latency(histogram: &Histogram, percentiles: bool, row: &Row, detail: Detail) -> Value {
+fn latency(histogram: &Histogram, percentiles: bool, row: &FioRow, detail: Detail) -> Value {
     let edge = |span: Option<Span>| span.map_or(0, Span::ns);
     let mut object = Map::new();
     object.insert("min".into(), edge(histogram.min()).into());
@@ -222,7 +222,7 @@ pub(super) fn percent(part: f64, whole: f64) -> f64 {
     }
 }
 
-fn add_processor(object: &mut Map<String, Value>, row: &Row) {
+fn add_processor(object: &mut Map<String, Value>, row: &FioRow) {
     let run = row.run.seconds();
     object.insert("job_runtime".into(), (row.run.ns() / 1_000_000).into());
     object.insert("usr_cpu".into(), percent(row.user.seconds(), run).into());
@@ -243,7 +243,7 @@ pub(super) fn shares(counts: &[u64], total: u64, least: f64) -> Vec<f64> {
         .collect()
 }
 
-fn add_distributions(object: &mut Map<String, Value>, row: &Row) {
+fn add_distributions(object: &mut Map<String, Value>, row: &FioRow) {
     let total = row.ios();
     let named = |names: &[&str], shares: Vec<f64>| -> Value {
         let shares = names.iter().zip(shares);
@@ -286,7 +286,7 @@ fn add_distributions(object: &mut Map<String, Value>, row: &Row) {
 }
 
 /// Returns completion latencies of all directions by class.
-pub(super) fn classes(row: &Row) -> Classes {
+pub(super) fn classes(row: &FioRow) -> Classes {
     let mut classes = Classes::default();
     for way in &row.ways {
         classes.add(&way.completion);
@@ -301,7 +301,7 @@ pub(super) struct Seconds {
 }
 
 /// Returns bytes and I/Os in each of the last seconds of the criterion's window.
-pub(super) fn seconds(row: &Row, report: &Report) -> Option<Seconds> {
+pub(super) fn seconds(row: &FioRow, report: &Report) -> Option<Seconds> {
     let steady = row.last.steady_state?;
     let every = report.series_every.ns();
     let each = 1_000_000_000u64.checked_div(every)? as usize;
@@ -357,7 +357,7 @@ pub(super) fn trend(values: &[u64]) -> (f64, f64) {
     (deviation, if below > 0.0 { above / below } else { 0.0 })
 }
 
-fn steady_state(row: &Row, report: &Report) -> Option<Value> {
+fn steady_state(row: &FioRow, report: &Report) -> Option<Value> {
     let steady = row.last.steady_state?;
     let seconds = seconds(row, report)?;
     let mean = |values: &[u64]| values.iter().sum::<u64>() / (values.len() as u64).max(1);

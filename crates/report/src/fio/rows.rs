@@ -19,7 +19,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    fn of(values: impl Iterator<Item = u64>) -> Samples {
+    fn from_values(values: impl Iterator<Item = u64>) -> Samples {
         let mut samples = Samples {
             min: u64::MAX,
             ..Samples::default()
@@ -58,7 +58,7 @@ impl Samples {
 
 /// One direction of a row.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Way {
+pub(super) struct RowDirection {
     pub ios: u64,
     pub bytes: u64,
     pub errors: u64,
@@ -72,8 +72,13 @@ pub(super) struct Way {
     pub iops: Samples,
 }
 
-impl Way {
-    fn of(measured: &Measured, thread: &ThreadOutcome, job: &Job, every: Span) -> Way {
+impl RowDirection {
+    fn from_measured(
+        measured: &Measured,
+        thread: &ThreadOutcome,
+        job: &Job,
+        every: Span,
+    ) -> RowDirection {
         let reporting = &job.reporting;
         let keep = |histogram: &Histogram, disabled: bool| {
             if disabled {
@@ -87,11 +92,11 @@ impl Way {
         } else {
             samples(&measured.series, thread, job, every)
         };
-        Way {
+        RowDirection {
             ios: measured.ios,
             bytes: measured.bytes,
             errors: measured.errors,
-            window: Window::of_all([measured].into_iter()),
+            window: Window::from_threads([measured].into_iter()),
             submission: keep(&measured.submission, reporting.disable_slat),
             completion: keep(&measured.completion, reporting.disable_clat),
             latency: keep(&measured.latency, reporting.disable_lat),
@@ -100,7 +105,7 @@ impl Way {
         }
     }
 
-    fn merge(&mut self, other: &Way) {
+    fn merge(&mut self, other: &RowDirection) {
         self.ios += other.ios;
         self.bytes += other.bytes;
         self.errors += other.errors;
@@ -133,7 +138,7 @@ impl Way {
 
 /// Returns the window from the first start of either to the last completion.
 pub(super) fn joined(one: Option<Window>, other: Option<Window>) -> Option<Window> {
-    one.into_iter().chain(other).reduce(Window::with)
+    one.into_iter().chain(other).reduce(Window::union)
 }
 
 /// Returns a count divided by a time; 0 for no time.
@@ -164,14 +169,14 @@ fn samples(
     }
     let rate = |count: u64| (u128::from(count) * 1_000_000_000 / u128::from(every.ns())) as u64;
     (
-        Samples::of(whole().map(|interval| rate(interval.bytes) / 1024)),
-        Samples::of(whole().map(|interval| rate(interval.ios))),
+        Samples::from_values(whole().map(|interval| rate(interval.bytes) / 1024)),
+        Samples::from_values(whole().map(|interval| rate(interval.ios))),
     )
 }
 
 /// A row that fio shows as one job.
 #[derive(Clone, Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct FioRow<'a> {
     /// The first job in it: its name, units, and separation of directions are shown.
     pub job: &'a Job,
     /// The last job in it: fio shows its options, percentiles, latency target and steady state.
@@ -179,8 +184,8 @@ pub(super) struct Row<'a> {
     pub group: u32,
     pub members: u32,
     /// Reads, writes, trims; with unified reporting, everything is in the first.
-    pub ways: [Way; 3],
-    pub sync: Way,
+    pub ways: [RowDirection; 3],
+    pub sync: RowDirection,
     pub user: Span,
     pub system: Span,
     /// Sum of the threads' run times.
@@ -207,12 +212,16 @@ fn batch_class(count: u32) -> usize {
     }
 }
 
-impl<'a> Row<'a> {
-    fn new(job: &'a Job, thread: &'a ThreadOutcome, every: Span) -> Row<'a> {
-        let mut ways =
-            [&thread.read, &thread.write, &thread.trim].map(|way| Way::of(way, thread, job, every));
+impl<'a> FioRow<'a> {
+    fn new(job: &'a Job, thread: &'a ThreadOutcome, every: Span) -> FioRow<'a> {
+        let mut ways = [&thread.read, &thread.write, &thread.trim]
+            .map(|way| RowDirection::from_measured(way, thread, job, every));
         if job.reporting.unified == Unified::Mixed {
-            ways = [mixed(&ways), Way::default(), Way::default()];
+            ways = [
+                mixed(&ways),
+                RowDirection::default(),
+                RowDirection::default(),
+            ];
         }
         let total: u64 = ways.iter().map(|way| way.ios).sum();
         let refill = job
@@ -222,13 +231,13 @@ impl<'a> Row<'a> {
         submits[batch_class(refill.clamp(1, job.iodepth_batch.max(1)))] = total;
         let mut completes = [0; 7];
         completes[batch_class(job.iodepth_batch_complete_min.clamp(1, job.iodepth))] = total;
-        Row {
+        FioRow {
             job,
             last: job,
             group: thread.group,
             members: 1,
             ways,
-            sync: Way::of(&thread.sync, thread, job, Span::ZERO),
+            sync: RowDirection::from_measured(&thread.sync, thread, job, Span::ZERO),
             user: thread.cpu[0],
             system: thread.cpu[1],
             run: thread.ended.since(thread.started),
@@ -240,7 +249,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn merge(&mut self, other: &Row<'a>) {
+    fn merge(&mut self, other: &FioRow<'a>) {
         self.members += 1;
         self.last = other.last;
         for (mine, theirs) in self.ways.iter_mut().zip(&other.ways) {
@@ -274,13 +283,13 @@ impl<'a> Row<'a> {
     }
 
     /// Returns all directions as one.
-    pub(super) fn mixed(&self) -> Way {
+    pub(super) fn mixed(&self) -> RowDirection {
         mixed(&self.ways)
     }
 }
 
-fn mixed(ways: &[Way; 3]) -> Way {
-    let mut all = Way::default();
+fn mixed(ways: &[RowDirection; 3]) -> RowDirection {
+    let mut all = RowDirection::default();
     for way in ways {
         all.merge(way);
     }
@@ -288,11 +297,11 @@ fn mixed(ways: &[Way; 3]) -> Way {
 }
 
 /// Returns the rows of a run, in fio's order.
-pub(super) fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
-    let mut rows: Vec<Row> = Vec::new();
+pub(super) fn rows<'a>(report: &Report<'a>) -> Vec<FioRow<'a>> {
+    let mut rows: Vec<FioRow> = Vec::new();
     for thread in &report.outcome.threads {
         let job = &report.jobs[thread.job];
-        let row = Row::new(job, thread, report.series_every);
+        let row = FioRow::new(job, thread, report.series_every);
         match rows.last_mut() {
             Some(last) if job.group_reporting && last.group == thread.group => last.merge(&row),
             _ => rows.push(row),
@@ -313,7 +322,7 @@ pub(super) struct GroupWay {
 }
 
 impl GroupWay {
-    fn add(&mut self, way: &Way) {
+    fn add(&mut self, way: &RowDirection) {
         let over = way.over();
         if over == Span::ZERO {
             return;
@@ -335,7 +344,7 @@ impl GroupWay {
 }
 
 /// Returns the directions of each reporting group, by its number.
-pub(super) fn groups(rows: &[Row]) -> Vec<[GroupWay; 3]> {
+pub(super) fn groups(rows: &[FioRow]) -> Vec<[GroupWay; 3]> {
     let mut groups: Vec<[GroupWay; 3]> = Vec::new();
     for row in rows {
         let index = row.group as usize;

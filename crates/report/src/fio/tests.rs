@@ -90,7 +90,7 @@ fn two_jobs() -> (Vec<Job>, Outcome) {
         counted: Span::from_seconds(4.0),
         stopped: false,
         phases: Vec::new(),
-        of: lab::Of::Jobs,
+        of: lab::OutcomeDetail::Jobs,
     };
     (vec![first, second], outcome)
 }

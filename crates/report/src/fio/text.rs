@@ -8,7 +8,7 @@ use workload::job::{BlockSizes, Job, Mix, SteadyMetric, Unified};
 use super::bins;
 use super::json::{classes, percent, seconds, share_of_group, shares, trend};
 use super::number::{Unit, short};
-use super::rows::{self, GroupWay, Row, Samples, Way};
+use super::rows::{self, FioRow, GroupWay, RowDirection, Samples};
 use super::{Report, VERSION, clock};
 use crate::phases;
 
@@ -150,7 +150,7 @@ fn mode(job: &Job) -> &'static str {
     }
 }
 
-fn job(out: &mut String, row: &Row, group: &[GroupWay; 3], report: &Report) {
+fn job(out: &mut String, row: &FioRow, group: &[GroupWay; 3], report: &Report) {
     if row.ios() == 0 {
         return;
     }
@@ -192,12 +192,12 @@ fn job(out: &mut String, row: &Row, group: &[GroupWay; 3], report: &Report) {
     steady_state(out, row, report);
 }
 
-fn direction(out: &mut String, name: &str, way: &Way, group: &GroupWay, row: &Row) {
+fn direction(out: &mut String, name: &str, way: &RowDirection, group: &GroupWay, row: &FioRow) {
     if way.bytes == 0 {
         return;
     }
     let shown = row.last;
-    let figures = Figures::of(row.job);
+    let figures = Figures::for_job(row.job);
     let rate = way.bytes_per_second() as u64;
     let _ = writeln!(
         out,
@@ -241,7 +241,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(job: &Job) -> Figures {
+    fn for_job(job: &Job) -> Figures {
         Figures {
             digits: job.reporting.significant_figures,
             binary: job.reporting.kb_base == 1024,
@@ -255,7 +255,7 @@ impl Figures {
 }
 
 /// Appends rates in samples over time.
-fn over_time(out: &mut String, way: &Way, group: &GroupWay, figures: &Figures) {
+fn over_time(out: &mut String, way: &RowDirection, group: &GroupWay, figures: &Figures) {
     let bandwidth = way.bandwidth;
     if bandwidth.count > 0 {
         let share = share_of_group(bandwidth.mean, bandwidth.count, group);
@@ -360,7 +360,7 @@ fn percentiles(out: &mut String, name: &str, histogram: &Histogram, job: &Job) {
 }
 
 /// Appends shares of completion latencies by class, five per line.
-fn latency_classes(out: &mut String, row: &Row) {
+fn latency_classes(out: &mut String, row: &FioRow) {
     let classes = classes(row);
     let names = [
         "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
@@ -384,7 +384,7 @@ fn latency_classes(out: &mut String, row: &Row) {
 }
 
 /// Appends processor, depths, counts.
-fn tail(out: &mut String, row: &Row) {
+fn tail(out: &mut String, row: &FioRow) {
     let run = row.run.seconds();
     let _ = writeln!(
         out,
@@ -429,11 +429,11 @@ fn tail(out: &mut String, row: &Row) {
     );
 }
 
-fn steady_state(out: &mut String, row: &Row, report: &Report) {
+fn steady_state(out: &mut String, row: &FioRow, report: &Report) {
     let (Some(steady), Some(seconds)) = (row.last.steady_state, seconds(row, report)) else {
         return;
     };
-    let figures = Figures::of(row.job);
+    let figures = Figures::for_job(row.job);
     let mean = |values: &[u64]| values.iter().sum::<u64>() / (values.len() as u64).max(1);
     let (name, values) = match steady.metric {
         SteadyMetric::Bandwidth => ("bw", &seconds.bytes),
@@ -461,10 +461,10 @@ fn steady_state(out: &mut String, row: &Row, report: &Report) {
 }
 
 /// Appends the totals of a group's jobs.
-fn group_status(out: &mut String, index: usize, group: &[GroupWay; 3], shown: Option<&Row>) {
+fn group_status(out: &mut String, index: usize, group: &[GroupWay; 3], shown: Option<&FioRow>) {
     let _ = writeln!(out, "\nRun status group {index} (all jobs):");
     let Some(row) = shown else { return };
-    let figures = Figures::of(row.job);
+    let figures = Figures::for_job(row.job);
     let names = match row.job.reporting.unified {
         Unified::Mixed => ["  MIXED"; 3],
         Unified::Separate | Unified::Both => ["   READ", "  WRITE", "   TRIM"],

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::look;
 use super::markup::tied;
 use study::review::Review;
-use study::review::results::{DriveFacts, Figure, Figures, Point};
+use study::review::results::{DirectionResult, DriveFacts, Point, SheetFigure};
 use study::review::summary::{self, FirstFigures};
 use text::digits::{bytes_decimal, count, megabytes_a_second, microseconds};
 use text::words::listed;
@@ -160,7 +160,7 @@ pub(super) fn workloads(review: &Review, chapter: &str, title: &str) -> Markup {
                 @for point in review.points(chapter) {
                     @for (drive, found) in point.results.iter().enumerate() {
                         @for direction in ["read", "write"] {
-                            @if let Some(figures) = found.as_ref().and_then(|found| found.of(direction)) {
+                            @if let Some(figures) = found.as_ref().and_then(|found| found.direction(direction)) {
                                 tr {
                                     th scope="row" { (point.name.split_once('/').map_or("", |(_, name)| name)) }
                                     @if several {
@@ -182,7 +182,7 @@ pub(super) fn workloads(review: &Review, chapter: &str, title: &str) -> Markup {
 }
 
 /// Returns IOPS, throughput and latency.
-fn cells(figures: &Figures) -> [String; 5] {
+fn cells(figures: &DirectionResult) -> [String; 5] {
     let percentile = |us: Option<f64>| us.map_or("–".to_owned(), microseconds);
     [
         count(figures.iops),
@@ -276,7 +276,7 @@ pub(super) fn drives(review: &Review) -> Markup {
     }
 }
 
-fn sheet(summary: &str, figures: &[Figure]) -> Markup {
+fn sheet(summary: &str, figures: &[SheetFigure]) -> Markup {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for figure in figures {
         *kinds.entry(figure.kind).or_default() += 1;

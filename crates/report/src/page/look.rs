@@ -14,15 +14,15 @@ const POLICY_OF_SIMULATION: &str = "default-src 'none'; script-src 'unsafe-inlin
 
 /// Returns a whole page, with additional style sheets; the body contains its scripts.
 pub(crate) fn page(title: &str, styles: &[&str], body: &Markup) -> String {
-    under(POLICY, title, styles, body)
+    html_page(POLICY, title, styles, body)
 }
 
 /// Returns a whole page that simulates.
 pub(super) fn simulating_page(title: &str, styles: &[&str], body: &Markup) -> String {
-    under(POLICY_OF_SIMULATION, title, styles, body)
+    html_page(POLICY_OF_SIMULATION, title, styles, body)
 }
 
-fn under(policy: &str, title: &str, styles: &[&str], body: &Markup) -> String {
+fn html_page(policy: &str, title: &str, styles: &[&str], body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" data-theme="auto" {

@@ -15,7 +15,7 @@ use maud::{Markup, PreEscaped, html};
 pub use lab::{Choice, html as lab_html};
 use markup::json_in_script;
 pub use simulate::engine_bytes;
-use study::review::chart::Section;
+use study::review::chart::ChapterSection;
 use study::review::{METHOD, Review, sections, spreads, sweeps};
 
 const STYLES: [&str; 2] = [
@@ -109,7 +109,7 @@ fn page_json(review: &Review) -> serde_json::Value {
 }
 
 /// Returns the data from which scripts draw: the review's charts, each with its chapter, and their choices.
-fn charts_json(review: &Review, shown: &[Section]) -> serde_json::Value {
+fn charts_json(review: &Review, shown: &[ChapterSection]) -> serde_json::Value {
     let charts = shown.iter().flat_map(|section| {
         section.charts.iter().map(|chart| {
             let mut chart = serde_json::to_value(chart).expect("a chart is plain data");
@@ -138,7 +138,7 @@ fn lead(review: &Review) -> Markup {
 }
 
 /// Returns links to the chapters, which remain visible; scripts add the choice of drives to them.
-fn contents(review: &Review, shown: &[Section]) -> Markup {
+fn contents(review: &Review, shown: &[ChapterSection]) -> Markup {
     let chapters = shown.iter().map(|section| (section.id, section.title));
     let verdict = (!review.verdict.is_empty()).then_some(("verdict", "Verdict"));
     let simulated = simulate::is_possible(review).then_some((simulate::ID, simulate::TITLE));
@@ -156,7 +156,7 @@ fn contents(review: &Review, shown: &[Section]) -> Markup {
     }
 }
 
-fn chapters(review: &Review, shown: &[Section]) -> Markup {
+fn chapters(review: &Review, shown: &[ChapterSection]) -> Markup {
     let title_of = |id: &str| {
         let section = shown.iter().find(|section| section.id == id);
         let other = if id == METHOD { "Method" } else { "The drives" };

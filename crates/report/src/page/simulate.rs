@@ -1,7 +1,7 @@
 //! The chapter that simulates: the model as WebAssembly, and the data that the scripts need to call it.
 //!
 //! It exists if the program was built with the engine (`build.rs`) and at least one drive of the review can be
-//! expressed as command-line arguments ([`Again`]). Not supported: a user's own jobs and traces.
+//! expressed as command-line arguments ([`DriveArguments`]). Not supported: a user's own jobs and traces.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::json;
 
 use study::review::Review;
-use study::review::again::Again;
+use study::review::again::DriveArguments;
 use text::words::listed;
 
 use super::{data, look};
@@ -67,7 +67,7 @@ pub(super) fn chapter(review: &Review) -> Markup {
 
 /// Returns the note that NAND drives run at a smaller size, if any does.
 fn smaller(review: &Review) -> Option<String> {
-    let of = |again: &Again| (again.smaller > 1.05).then_some(again.smaller);
+    let of = |again: &DriveArguments| (again.smaller > 1.05).then_some(again.smaller);
     let small = review.drives.iter().filter_map(|drive| {
         let times = of(drive.again.as_ref()?)?;
         Some(format!("{} 1/{times:.0}", drive.label))

@@ -4,7 +4,7 @@ use comfy_table::CellAlignment;
 
 use super::percent;
 use study::ledger::AgainstSheet;
-use study::ledger::against_sheet::Kind;
+use study::ledger::against_sheet::MetricKind;
 use text::terminal::{self, Width, paragraph};
 
 /// Returns a line for each kind of figure with the errors of the model and of the formula, and the rows that were not
@@ -21,7 +21,7 @@ pub fn against_sheet(found: &AgainstSheet, width: Width) -> String {
         "90 % within",
         "median factor",
     ]);
-    for (kind, compared) in Kind::ALL.iter().zip(&found.kinds) {
+    for (kind, compared) in MetricKind::ALL.iter().zip(&found.kinds) {
         let mut cells = vec![kind.name().to_owned(), compared.rows.to_string()];
         for off in [compared.model, compared.sheet] {
             cells.extend(match compared.rows {

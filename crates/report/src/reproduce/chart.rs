@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{error, figure};
-use study::ledger::{Published, RowResult, Verdict};
+use study::ledger::{PublishedValue, RowResult, RowVerdict};
 use text::digits::grouped;
 
 const WIDTH: f64 = 1040.0;
@@ -16,24 +16,24 @@ const TOP: f64 = 26.0;
 const LONGEST: usize = 50;
 
 /// A logarithmic axis with a margin at both ends.
-struct Axis {
+struct LogAxis {
     low: f64,
     high: f64,
 }
 
-impl Axis {
-    fn over(values: &[f64]) -> Axis {
+impl LogAxis {
+    fn over(values: &[f64]) -> LogAxis {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
         // Even rows with close values then have two round values next to them.
         let room = libm::fmax(1.3, libm::sqrt(3.0 * low / high));
-        Axis {
+        LogAxis {
             low: libm::log10(low / room),
             high: libm::log10(high * room),
         }
     }
 
-    fn at(&self, value: f64) -> f64 {
+    fn position(&self, value: f64) -> f64 {
         let share = (libm::log10(value) - self.low) / (self.high - self.low);
         LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
@@ -66,9 +66,9 @@ fn apart(digits: &str) -> String {
     }
 }
 
-fn number(published: &Published) -> Option<f64> {
+fn number(published: &PublishedValue) -> Option<f64> {
     match published {
-        Published::Number(number) if *number > 0.0 => Some(*number),
+        PublishedValue::Number(number) if *number > 0.0 => Some(*number),
         _ => None,
     }
 }
@@ -101,15 +101,15 @@ pub(super) fn side_by_side(rows: &[&RowResult]) -> Markup {
     if values.is_empty() {
         return Markup::default();
     }
-    let axis = Axis::over(&values);
+    let axis = LogAxis::over(&values);
     let bottom = TOP + LINE * pairs.len() as f64;
     let middle = |index: usize| TOP + LINE * (index as f64 + 0.5);
     html! {
         svg class="chart" viewBox=(format!("0 0 {WIDTH} {:.0}", bottom + 10.0)) role="img"
             aria-label="Published and simulated figures" {
             @for tick in axis.ticks() {
-                (upright("grid", axis.at(tick), TOP, bottom))
-                (label("soft", "middle", axis.at(tick), TOP - 9.0, &apart(&figure(tick))))
+                (upright("grid", axis.position(tick), TOP, bottom))
+                (label("soft", "middle", axis.position(tick), TOP - 9.0, &apart(&figure(tick))))
             }
             @for (index, (result, published, model)) in pairs.iter().enumerate() {
                 (row(&axis, middle(index), result, *published, *model))
@@ -135,11 +135,11 @@ fn label(class: &str, anchor: &str, x: f64, y: f64, text: &str) -> Markup {
     html! { text class=(class) x=(px(x)) y=(px(y)) text-anchor=(anchor) { (text) } }
 }
 
-fn row(axis: &Axis, y: f64, result: &RowResult, published: f64, model: f64) -> Markup {
-    let (at, is) = (axis.at(published), axis.at(model));
+fn row(axis: &LogAxis, y: f64, result: &RowResult, published: f64, model: f64) -> Markup {
+    let (at, is) = (axis.position(published), axis.position(model));
     let class = result.row.evidence.name();
     let off = match result.verdict {
-        Verdict::Holds => "soft",
+        RowVerdict::Holds => "soft",
         _ => "off",
     };
     let interval = result.model.as_ref().ok().and_then(|model| model.interval);
@@ -154,7 +154,7 @@ fn row(axis: &Axis, y: f64, result: &RowResult, published: f64, model: f64) -> M
             }
             (level("gap", at, is, y))
             @if let Some((low, high)) = interval {
-                (level(class, axis.at(low.max(f64::MIN_POSITIVE)), axis.at(high), y))
+                (level(class, axis.position(low.max(f64::MIN_POSITIVE)), axis.position(high), y))
             }
             rect class="published" x="-4.5" y="-4.5" width="9" height="9"
                 transform=(format!("translate({at:.1} {y:.1}) rotate(45)")) {}
@@ -220,7 +220,7 @@ mod tests {
             (30.0, 900.0),
             (0.3, 146_000.0),
         ] {
-            let ticks = Axis::over(&[low, high]).ticks();
+            let ticks = LogAxis::over(&[low, high]).ticks();
             assert!(
                 (2..=14).contains(&ticks.len()),
                 "{low} to {high}: {ticks:?}"

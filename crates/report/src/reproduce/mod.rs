@@ -11,7 +11,8 @@ use serde::Serialize;
 use text::digits::significant;
 
 use study::ledger::{
-    Class, Errors, Published, Reproduction, RowResult, SOURCES, Summary, Verdict, number, source_of,
+    Class, Errors, PublishedValue, Reproduction, RowResult, RowVerdict, SOURCES, Summary, number,
+    source_of,
 };
 use study::review::results::rounded;
 use text::terminal::{self, Width, paragraph};
@@ -76,11 +77,11 @@ fn table(rows: &[&RowResult], width: Width) -> String {
 fn published(result: &RowResult) -> String {
     let row = &result.row;
     let value = match &row.published {
-        Published::Number(number) => format!("{} {}", figure(*number), row.unit),
-        Published::Range(low, high) => {
+        PublishedValue::Number(number) => format!("{} {}", figure(*number), row.unit),
+        PublishedValue::Range(low, high) => {
             format!("{} to {} {}", figure(*low), figure(*high), row.unit)
         }
-        Published::Words(words) => words.clone(),
+        PublishedValue::Words(words) => words.clone(),
     };
     if row.judgement.has_error() {
         value
@@ -118,7 +119,7 @@ fn verdict(result: &RowResult) -> String {
 
 /// Returns the reason why a row misses.
 fn missed(result: &RowResult) -> Option<&str> {
-    let misses = result.verdict != Verdict::Holds;
+    let misses = result.verdict != RowVerdict::Holds;
     result.row.note.as_deref().filter(|_| misses)
 }
 
@@ -167,13 +168,13 @@ fn summary(reproduction: &Reproduction, width: Width) -> String {
         if rows.len() + others + pending > 0 {
             table.add_row(counts(
                 source,
-                &Summary::of(rows.into_iter()),
+                &Summary::from_results(rows.into_iter()),
                 others,
                 pending,
             ));
         }
     }
-    let all = Summary::of(reproduction.results.iter());
+    let all = Summary::from_results(reproduction.results.iter());
     let (others, pending) = (
         reproduction.not_reproduced.len(),
         reproduction.pending.len(),
@@ -329,7 +330,7 @@ struct JsonErrors {
 }
 
 impl JsonErrors {
-    fn of(errors: &Errors) -> JsonErrors {
+    fn from_errors(errors: &Errors) -> JsonErrors {
         JsonErrors {
             rows: errors.rows,
             median_absolute_error: errors.median.map(rounded),
@@ -340,7 +341,7 @@ impl JsonErrors {
 }
 
 impl JsonSummary {
-    fn of(summary: &Summary) -> JsonSummary {
+    fn from_summary(summary: &Summary) -> JsonSummary {
         JsonSummary {
             rows: summary.rows,
             fitted: summary.fitted,
@@ -350,8 +351,8 @@ impl JsonSummary {
             predicted_with_error: summary.errors.rows,
             median_absolute_error: summary.errors.median.map(rounded),
             p90_absolute_error: summary.errors.p90.map(rounded),
-            throughput_mean_p99: JsonErrors::of(&summary.classes[0]),
-            deep_tail: JsonErrors::of(&summary.classes[1]),
+            throughput_mean_p99: JsonErrors::from_errors(&summary.classes[0]),
+            deep_tail: JsonErrors::from_errors(&summary.classes[1]),
             claims: summary.claims,
             claims_held: summary.claims_held,
         }
@@ -367,9 +368,9 @@ fn json_row(result: &RowResult) -> JsonRow<'_> {
         what: &row.what,
         conditions: &row.conditions,
         published: match &row.published {
-            Published::Number(number) => serde_json::json!(number),
-            Published::Range(low, high) => serde_json::json!([low, high]),
-            Published::Words(words) => serde_json::json!(words),
+            PublishedValue::Number(number) => serde_json::json!(number),
+            PublishedValue::Range(low, high) => serde_json::json!([low, high]),
+            PublishedValue::Words(words) => serde_json::json!(words),
         },
         unit: &row.unit,
         metric: &row.metric,
@@ -380,7 +381,7 @@ fn json_row(result: &RowResult) -> JsonRow<'_> {
         error: result.error.map(rounded),
         evidence: row.evidence.name(),
         fixes: &row.fixes,
-        holds: result.verdict == Verdict::Holds,
+        holds: result.verdict == RowVerdict::Holds,
         verdict: result.verdict.name(),
         note: row.note.as_deref(),
     }
@@ -393,7 +394,7 @@ pub fn json(reproduction: &Reproduction) -> serde_json::Value {
         .map(|(source, _)| (source, rows_of(reproduction, source)))
         .filter(|(_, rows)| !rows.is_empty())
         .map(|(source, rows)| {
-            let summary = JsonSummary::of(&Summary::of(rows.into_iter()));
+            let summary = JsonSummary::from_summary(&Summary::from_results(rows.into_iter()));
             ((*source).to_owned(), serde_json::json!(summary))
         })
         .collect();
@@ -402,7 +403,7 @@ pub fn json(reproduction: &Reproduction) -> serde_json::Value {
         "schema": "drivelab reproduction",
         "version": 1,
         "program": version::PROGRAM,
-        "summary": JsonSummary::of(&Summary::of(reproduction.results.iter())),
+        "summary": JsonSummary::from_summary(&Summary::from_results(reproduction.results.iter())),
         "sources": sources,
         "rows": reproduction.results.iter().map(json_row).collect::<Vec<_>>(),
         "not_reproduced": not_reproduced

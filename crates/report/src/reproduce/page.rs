@@ -10,14 +10,14 @@ use maud::{Markup, html};
 use super::chart;
 use super::{error, model, percent, published, rows_of, verdict};
 use crate::page::look;
-use study::ledger::{Evidence, Reproduction, RowResult, SOURCES, Summary, Verdict};
+use study::ledger::{Evidence, Reproduction, RowResult, RowVerdict, SOURCES, Summary};
 
 const STYLE: &str = include_str!("page.css");
 
 /// Returns the bytes of the page.
 pub fn html(reproduction: &Reproduction) -> String {
     let title = "Published against modelled";
-    let all = Summary::of(reproduction.results.iter());
+    let all = Summary::from_results(reproduction.results.iter());
     let body = html! {
         header class="masthead" {
             (look::top_line())
@@ -42,11 +42,11 @@ pub fn html(reproduction: &Reproduction) -> String {
 }
 
 /// Title, subject, and named figures of a card.
-type Card = (&'static str, &'static str, [(&'static str, String); 3]);
+type SummaryCard = (&'static str, &'static str, [(&'static str, String); 3]);
 
 fn cards(all: &Summary) -> Markup {
     let [usual, tail] = &all.classes;
-    let cards: [Card; 5] = [
+    let cards: [SummaryCard; 5] = [
         (
             "Rows",
             "Origin of the model's figure",
@@ -147,7 +147,7 @@ fn section(source: &str, about: &str, rows: &[&RowResult]) -> Markup {
     let missed: Vec<&RowResult> = rows
         .iter()
         .copied()
-        .filter(|result| result.verdict != Verdict::Holds)
+        .filter(|result| result.verdict != RowVerdict::Holds)
         .collect();
     html! {
         section class="chapter" id=(source) {
@@ -204,7 +204,7 @@ fn table(rows: &[&RowResult]) -> Markup {
                 thead { tr { @for head in heads { th { (head) } } } }
                 tbody {
                     @for result in rows {
-                        tr class=(if result.verdict == Verdict::Holds { "holds" } else { "misses" }) {
+                        tr class=(if result.verdict == RowVerdict::Holds { "holds" } else { "misses" }) {
                             th { (result.row.id) }
                             td { (result.row.what) }
                             td { (result.row.conditions) }

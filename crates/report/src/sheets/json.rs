@@ -3,7 +3,7 @@
 use catalogue::{DriveSheet, Figure, Kind, PoolSheet};
 use model::management::LbaFormat;
 use model::media::{DriveConfig, Medium};
-use model::tier::{Durable, PoolConfig, Target};
+use model::tier::{DurabilityPoint, PoolConfig, Target};
 use serde_json::{Map, Value, json};
 use study::ledger::support;
 
@@ -123,9 +123,9 @@ fn pool(
             "offset_bytes": volume.offset,
             "capacity_bytes": volume.bytes,
             "durable": match promise.durable {
-                Durable::Acknowledged => "acknowledged",
-                Durable::Flushed => "flushed",
-                Durable::Later => "later",
+                DurabilityPoint::Acknowledged => "acknowledged",
+                DurabilityPoint::Flushed => "flushed",
+                DurabilityPoint::Later => "later",
             },
             "lost_if": cuts.collect::<Vec<_>>(),
         })

@@ -3,7 +3,7 @@
 
 use catalogue::{DriveSheet, PoolSheet};
 use model::media::{DriveConfig, Medium};
-use model::tier::{ClusterConfig, Durable, Loss, PoolConfig, Target};
+use model::tier::{ClusterConfig, DurabilityPoint, Loss, PoolConfig, Target};
 use study::ledger::support;
 use study::prove::statement;
 use text::digits::digits;
@@ -319,7 +319,7 @@ fn summary(drive: &DriveSheet, config: &PoolConfig<DriveConfig>) -> Vec<(&'stati
     }
     let volatile = match (volatile.is_empty(), config.needs_flushes()) {
         (true, _) => String::from("nothing: a power cut loses no acknowledged data"),
-        (false, true) if promise.durable == Durable::Later => {
+        (false, true) if promise.durable == DurabilityPoint::Later => {
             format!("{}; a flush does not change this", listed(&volatile))
         }
         (false, true) => format!(

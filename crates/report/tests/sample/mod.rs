@@ -14,7 +14,7 @@ use model::management::{Management, Thermal};
 use model::media::DriveConfig;
 use model::media::ram::RamConfig;
 use model::{Anatomy, Gauge, Part, Span, Stream, Time};
-use study::review::{Effort, Request, Review, Suite, Workload, Yours, review};
+use study::review::{Effort, Review, ReviewRequest, Suite, UserWorkload, Workload, review};
 use text::problem::Problems;
 use workload::job::{BlockSizes, Job, Mix, Rate};
 
@@ -380,9 +380,9 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
 }
 
 /// Returns a review of three formula drives; small unless `ios` is large.
-pub(crate) fn request(ios: u64) -> Request {
+pub(crate) fn request(ios: u64) -> ReviewRequest {
     let trap = "</script><img src=x onerror=\"document.title='hurt'\">";
-    Request {
+    ReviewRequest {
         drives: vec![
             sheet(0, "paper-x", "Paper X 375 GB", 375),
             sheet(1, "paper-n", "Paper N 1.6 TB", 1600),
@@ -406,7 +406,7 @@ pub(crate) fn request(ios: u64) -> Request {
         },
         seed: 42,
         only_yours: false,
-        yours: vec![Yours {
+        yours: vec![UserWorkload {
             source: format!("database.fio {trap}"),
             text: format!("[{trap}]\nrw=randrw\n[log]\nrw=write\n"),
             workload: Workload::Jobs(vec![

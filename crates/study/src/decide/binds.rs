@@ -7,7 +7,7 @@ use model::media::DriveConfig;
 use model::tier::{Kind, PoolConfig, Target};
 use serde::Serialize;
 
-use super::slo::{Figure, Limit, Of};
+use super::slo::{Limit, LimitMetric, LimitScope};
 use super::tally::Tally;
 
 /// Utilisation at and above which a member is saturated.
@@ -48,7 +48,7 @@ impl Binds {
 }
 
 /// Returns the bottleneck of a pool with one intent log at this load; `None` for other pools and drives.
-pub fn of(drive: &DriveSheet, tally: &Tally) -> Option<Binds> {
+pub fn bottleneck(drive: &DriveSheet, tally: &Tally) -> Option<Binds> {
     let pool = drive.pool_config()?;
     let is_log = |kind: &Kind| matches!(kind, Kind::IntentLog(_));
     let mut tiers = pool.tiers.iter().filter(|tier| is_log(&tier.kind));
@@ -58,7 +58,9 @@ pub fn of(drive: &DriveSheet, tally: &Tally) -> Option<Binds> {
     let (main, logs) = tier.children.split_first()?;
     let members = |targets: &[Target]| {
         let mut found = Vec::new();
-        targets.iter().for_each(|it| below(pool, *it, &mut found));
+        targets
+            .iter()
+            .for_each(|it| collect_members(pool, *it, &mut found));
         found
     };
     let figures = &tally.measurement.members;
@@ -73,10 +75,10 @@ pub fn of(drive: &DriveSheet, tally: &Tally) -> Option<Binds> {
         .sum();
     let mean = Limit {
         text: String::from("mean"),
-        of: Of::All,
-        figure: Figure::Mean,
+        of: LimitScope::All,
+        figure: LimitMetric::Mean,
         bound: f64::INFINITY,
-        unit: Figure::Mean.unit(),
+        unit: LimitMetric::Mean.unit(),
     };
     let wait = tally.wait(&mean)?;
     let reads =
@@ -92,12 +94,14 @@ pub fn of(drive: &DriveSheet, tally: &Tally) -> Option<Binds> {
 }
 
 /// Collects the members below a tier or slice.
-fn below(pool: &PoolConfig<DriveConfig>, target: Target, found: &mut Vec<usize>) {
+fn collect_members(pool: &PoolConfig<DriveConfig>, target: Target, found: &mut Vec<usize>) {
     match target {
         Target::Slice { member, .. } => found.push(usize::from(member)),
         Target::Tier(tier) => {
             let children = &pool.tiers[usize::from(tier)].children;
-            children.iter().for_each(|it| below(pool, *it, found));
+            children
+                .iter()
+                .for_each(|it| collect_members(pool, *it, found));
         }
     }
 }

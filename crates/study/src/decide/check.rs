@@ -6,8 +6,8 @@
 //! Assumptions on the load are stated in its `published`. `aerospike` runs ACT ([`lab::act`]) and has no job.
 
 use catalogue::DriveSheet;
-use lab::act::{ActTest, LIMITS, Tested};
-use lab::{GoOn, Lab, Machine, Outcome, Scenario, Work, in_parallel};
+use lab::act::{ActResult, ActTest, LIMITS};
+use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario, Work, in_parallel};
 use model::Span;
 use serde::Serialize;
 use text::problem::Problems;
@@ -54,7 +54,7 @@ const KEYS: [&str; 7] = [
 
 /// Work of a check.
 #[derive(Clone, Debug)]
-enum Run {
+enum CheckWorkload {
     /// The file's job.
     Job(Load),
     /// ACT at this multiple of 1x.
@@ -83,12 +83,12 @@ pub struct Check {
     #[serde(skip)]
     figures: Vec<Limit>,
     #[serde(skip)]
-    run: Run,
+    run: CheckWorkload,
 }
 
 /// Results of a drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct CheckAnswer {
     /// Name of the drive.
     pub drive: String,
     /// Support level of its model.
@@ -150,14 +150,14 @@ impl Check {
         let figures = figures.split(", ").filter(|one| !one.is_empty());
         let figures: Result<Vec<Limit>, Problems> = figures.map(Limit::figure_alone).collect();
         let run = match of("act").map(str::parse::<f64>) {
-            Some(Ok(load)) => Run::Act(load),
+            Some(Ok(load)) => CheckWorkload::Act(load),
             Some(Err(_)) => {
                 return Err(Problems::whole(
                     name,
                     "`; act: ` must be followed by a number",
                 ));
             }
-            None => Run::Job(Load::of_text(name, text.to_owned())?),
+            None => CheckWorkload::Job(Load::of_text(name, text.to_owned())?),
         };
         Ok(Check {
             name: name.to_owned(),
@@ -165,7 +165,7 @@ impl Check {
             published: wanted("published")?,
             source: wanted("source")?,
             host: of("host").unwrap_or(catalogue::TYPICAL_HOST).to_owned(),
-            is_judged: !minimum.limits.is_empty() || matches!(run, Run::Act(_)),
+            is_judged: !minimum.limits.is_empty() || matches!(run, CheckWorkload::Act(_)),
             minimum,
             job: text.to_owned(),
             figures: figures?,
@@ -182,23 +182,23 @@ impl Check {
         drive: &DriveSheet,
         conditions: &Conditions,
         lab: &Lab,
-        go_on: GoOn<'_>,
-    ) -> Result<Answer, Problems> {
+        go_on: ProgressCallback<'_>,
+    ) -> Result<CheckAnswer, Problems> {
         let mut writes = true;
         let (minimum, figures) = match &self.run {
-            Run::Job(load) => {
+            CheckWorkload::Job(load) => {
                 let outcomes = load.run(drive, conditions, lab, go_on)?;
                 writes = pauses::writes(&outcomes);
                 let limits =
                     |limits: &[Limit]| limits.iter().map(|one| by_seed(one, &outcomes)).collect();
                 (limits(&self.minimum.limits), limits(&self.figures))
             }
-            Run::Act(times) => (act(*times, drive, conditions, lab, go_on)?, Vec::new()),
+            CheckWorkload::Act(times) => (act(*times, drive, conditions, lab, go_on)?, Vec::new()),
         };
         let passes = |all: &Vec<BySeed>| all.iter().all(|one| one.reading.met == Some(true));
         // Every check has a percentile, or a share of slow reads.
         let known = pauses::statement(drive, writes);
-        Ok(Answer {
+        Ok(CheckAnswer {
             drive: drive.id.clone(),
             model: known.grade.name(),
             model_text: known.text,
@@ -211,7 +211,7 @@ impl Check {
 
 /// Returns a limit's figure with every seed.
 fn by_seed(limit: &Limit, outcomes: &[Outcome]) -> BySeed {
-    let one = |outcome: &Outcome| Tally::of(&[outcome]).reading(limit, None);
+    let one = |outcome: &Outcome| Tally::from_runs(&[outcome]).reading(limit, None);
     let seeds: Vec<Reading> = outcomes.iter().map(one).collect();
     let all: Vec<&Outcome> = outcomes.iter().collect();
     let values: Option<Vec<f64>> = seeds.iter().map(|reading| reading.value).collect();
@@ -226,7 +226,7 @@ fn by_seed(limit: &Limit, outcomes: &[Outcome]) -> BySeed {
         _ => Reading {
             met: None,
             room: None,
-            ..Tally::of(&all).reading(limit, None)
+            ..Tally::from_runs(&all).reading(limit, None)
         },
     };
     BySeed {
@@ -253,7 +253,7 @@ fn act(
     drive: &DriveSheet,
     conditions: &Conditions,
     lab: &Lab,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Vec<BySeed>, Problems> {
     let scenario = |seed| {
         let host = &conditions.host;
@@ -273,13 +273,13 @@ fn act(
     let seeds = conditions.seed..conditions.seed + u64::from(conditions.seeds);
     let scenarios: Vec<Scenario> = seeds.map(scenario).collect();
     let tested = in_parallel(&scenarios, go_on, |one, _| lab::act::tested(lab, one));
-    let all = tested.into_iter().collect::<Result<Vec<Tested>, _>>()?;
+    let all = tested.into_iter().collect::<Result<Vec<ActResult>, _>>()?;
     let share = |(power, limit): (usize, f64)| {
         let shares: Vec<f64> = all.iter().map(|one| rounded(one.worst()[power])).collect();
         let by_seed = ends(&shares);
         let most = by_seed.map(|[_, most]| most);
         BySeed {
-            reading: told(
+            reading: plain_reading(
                 format!("reads over {} ms < {limit} %", 1 << power),
                 "%",
                 most,
@@ -293,7 +293,7 @@ fn act(
     let mut found: Vec<BySeed> = LIMITS.into_iter().map(share).collect();
     let passed = all.iter().filter(|one| one.passes()).count();
     found.push(BySeed {
-        reading: told(
+        reading: plain_reading(
             format!("seeds that pass {times}x = {}", all.len()),
             "",
             Some(passed as f64),
@@ -306,7 +306,7 @@ fn act(
     Ok(found)
 }
 
-fn told(
+fn plain_reading(
     limit: String,
     unit: &'static str,
     value: Option<f64>,

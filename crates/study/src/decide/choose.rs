@@ -9,7 +9,7 @@
 //! same load.
 
 use catalogue::DriveSheet;
-use lab::{GoOn, Lab, Outcome};
+use lab::{Lab, Outcome, ProgressCallback};
 use serde::Serialize;
 use text::problem::Problems;
 
@@ -19,8 +19,8 @@ use super::life::{self, Part};
 use super::pauses;
 pub use super::place::{PLACES, of_clients};
 use super::prices::Prices;
-use super::rate::{self, Offered};
-use super::slo::{Figure, Limit, Of, Slo};
+use super::rate::{self, OfferedRate};
+use super::slo::{Limit, LimitMetric, LimitScope, Slo};
 use super::syncs::Syncs;
 use super::tally::{Reading, Tally};
 use super::work::{self, Conditions, Load};
@@ -75,7 +75,7 @@ impl Measure {
     }
 
     /// Returns a candidate's figure.
-    pub fn of(self, candidate: &Candidate) -> Option<f64> {
+    pub fn value(self, candidate: &Candidate) -> Option<f64> {
         match self {
             Measure::Usd => candidate.usd_in_all,
             Measure::Watt => candidate.iops_per_watt,
@@ -87,7 +87,7 @@ impl Measure {
 
     /// Returns the range over seeds. Cost does not depend on the seed; years and IOPS per watt scale with IOPS.
     fn by_seed(self, candidate: &Candidate) -> Option<[f64; 2]> {
-        let value = self.of(candidate)?;
+        let value = self.value(candidate)?;
         let [least, most] = candidate.iops_by_seed;
         let rate = candidate.iops.max(1e-9);
         let ends = match self {
@@ -110,7 +110,7 @@ impl Measure {
 
 /// Input of a choice.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ChooseRequest {
     /// Load of the candidates.
     pub load: Load,
     /// The limits; empty if there are none.
@@ -202,7 +202,7 @@ pub struct Unfit {
 
 /// The recommended candidate by a criterion.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Best {
+pub struct BestCandidate {
     /// Ranking criterion.
     pub by: Measure,
     /// Name of the candidate.
@@ -237,13 +237,13 @@ pub const NAMED: usize = 4;
 
 /// Result of a choice.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct ChooseAnswer {
     /// All candidates that ran, those that meet the limits first, each group by the requested criterion.
     pub candidates: Vec<Candidate>,
     /// Candidates that could not run.
     pub unfit: Vec<Unfit>,
     /// The recommended candidate by each known criterion.
-    pub best: Vec<Best>,
+    pub best: Vec<BestCandidate>,
     /// For a log: the synchronous share of the load; null if it was not requested.
     pub syncs: Option<Syncs>,
 }
@@ -276,14 +276,14 @@ impl Candidate {
     }
 }
 
-impl Answer {
+impl ChooseAnswer {
     /// Returns the candidate with this name.
     pub fn candidate(&self, drive: &str) -> Option<&Candidate> {
         self.candidates.iter().find(|one| one.drive == drive)
     }
 
     /// Returns the recommended candidate by a criterion.
-    pub fn best_by(&self, by: Measure) -> Option<&Best> {
+    pub fn best_by(&self, by: Measure) -> Option<&BestCandidate> {
         self.best.iter().find(|best| best.by == by)
     }
 
@@ -316,10 +316,10 @@ impl Answer {
 fn p99() -> Limit {
     Limit {
         text: String::from("p99"),
-        of: Of::All,
-        figure: Figure::Percentile(99.0),
+        of: LimitScope::All,
+        figure: LimitMetric::Percentile(99.0),
         bound: f64::INFINITY,
-        unit: Figure::Percentile(99.0).unit(),
+        unit: LimitMetric::Percentile(99.0).unit(),
     }
 }
 
@@ -328,18 +328,21 @@ fn p99() -> Limit {
 /// # Errors
 /// The load does not fit the candidate.
 pub fn candidate(
-    request: &Request,
+    request: &ChooseRequest,
     drive: &DriveSheet,
     lab: &Lab,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Candidate, Problems> {
     let outcomes = request.load.run(drive, &request.conditions, lab, go_on)?;
     let all: Vec<_> = outcomes.iter().collect();
-    let tally = Tally::of(&all);
+    let tally = Tally::from_runs(&all);
     let life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
     let rated = life.parts.iter().filter_map(|part| part.years_to_rating());
     let years = rated.min_by(f64::total_cmp);
-    let each: Vec<Tally> = outcomes.iter().map(|one| Tally::of(&[one])).collect();
+    let each: Vec<Tally> = outcomes
+        .iter()
+        .map(|one| Tally::from_runs(&[one]))
+        .collect();
     let reading = |limit| {
         let seeds = each.iter().map(|seed| seed.reading(limit, years));
         of_all_seeds(tally.reading(limit, years), seeds)
@@ -354,7 +357,7 @@ pub fn candidate(
     });
     let watts = tally.measurement.watts;
     let prices = request.prices.as_ref();
-    let cost = prices.and_then(|prices| cost::of(prices, drive, &life));
+    let cost = prices.and_then(|prices| cost::total_cost(prices, drive, &life));
     let bought = life.parts.iter().map(|part| cost::bought(part, life.years));
     let keeping = match prices {
         Some(prices) => prices.of_keeping(drive, watts, request.years),
@@ -394,7 +397,7 @@ pub fn candidate(
         completes: completes.map(|it| it.share),
         own_maximum: None,
         // A drive that keeps up with a given rate has no bottleneck.
-        binds: binds::of(drive, &tally).filter(|_| completes.is_none() || !keeps_up),
+        binds: binds::bottleneck(drive, &tally).filter(|_| completes.is_none() || !keeps_up),
         measurement: tally.measurement,
     })
 }
@@ -424,19 +427,22 @@ fn completes(load: &Load, outcomes: &[Outcome]) -> Option<Completes> {
 }
 
 /// A limit on the arriving rate is met if the drive keeps up: by random variation, slightly fewer I/Os may arrive.
-fn offered_rates(request: &Request, keeps_up: bool, readings: &mut [Reading]) {
+fn offered_rates(request: &ChooseRequest, keeps_up: bool, readings: &mut [Reading]) {
     let Some(offered) = request.load.offered_iops() else {
         return;
     };
     let mean = request.load.mean_bytes().unwrap_or(0.0);
     for (limit, reading) in request.slo.limits.iter().zip(readings) {
         let arrives = match limit.figure {
-            Figure::Iops => offered,
-            Figure::Bandwidth => offered * mean * 1e-6,
+            LimitMetric::Iops => offered,
+            LimitMetric::Bandwidth => offered * mean * 1e-6,
             _ => continue,
         };
         // The rate of each thread is a whole number.
-        if limit.of == Of::All && limit.bound <= arrives * 1.01 && limit.bound >= arrives * 0.99 {
+        if limit.of == LimitScope::All
+            && limit.bound <= arrives * 1.01
+            && limit.bound >= arrives * 0.99
+        {
             reading.met = Some(keeps_up);
             reading.room = reading.room.filter(|_| !keeps_up);
         }
@@ -457,7 +463,7 @@ fn of_all_seeds(together: Reading, seeds: impl Iterator<Item = Reading>) -> Read
 
 /// Returns the range over seeds of p99 of the slowest direction.
 fn p99_by_seed(outcomes: &[Outcome]) -> Option<[f64; 2]> {
-    let of = |outcome| Tally::of(&[outcome]).reading(&p99(), None).value;
+    let of = |outcome| Tally::from_runs(&[outcome]).reading(&p99(), None).value;
     let all: Option<Vec<f64>> = outcomes.iter().map(of).collect();
     let all = all?;
     let least = all.iter().copied().min_by(f64::total_cmp)?;
@@ -470,11 +476,11 @@ fn ties<'a>(
     best: &Candidate,
     others: impl Iterator<Item = &'a Candidate>,
 ) -> Vec<Tie> {
-    let Some((value, ends)) = by.of(best).zip(by.by_seed(best)) else {
+    let Some((value, ends)) = by.value(best).zip(by.by_seed(best)) else {
         return Vec::new();
     };
     let tie = |other: &Candidate| {
-        let (theirs, their_ends) = by.of(other).zip(by.by_seed(other))?;
+        let (theirs, their_ends) = by.value(other).zip(by.by_seed(other))?;
         let overlap = ends[0] <= their_ends[1] && their_ends[0] <= ends[1];
         let close = (theirs - value).abs() <= CLOSE * value.abs().max(theirs.abs());
         // Prices are exact, so only equal costs are tied.
@@ -499,18 +505,18 @@ fn ties<'a>(
 
 /// Returns a rate for comparing candidates that ran at their own maximum: half of what the fastest reaches with every
 /// seed, rounded to two digits.
-pub fn common_rate(candidates: &[Candidate]) -> Option<Offered> {
+pub fn common_rate(candidates: &[Candidate]) -> Option<OfferedRate> {
     let rates = candidates.iter().map(|one| one.iops_by_seed[0]);
     let half = rates.max_by(f64::total_cmp)? / 2.0;
     let digit = libm::pow(10.0, libm::floor(libm::log10(half.max(1.0))) - 1.0).max(1.0);
     let rate = libm::round(half / digit) * digit;
-    (rate >= 1.0).then_some(Offered::Iops(rate))
+    (rate >= 1.0).then_some(OfferedRate::Iops(rate))
 }
 
 /// Orders candidates, and determines the recommended ones.
-pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) -> Answer {
+pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) -> ChooseAnswer {
     let key = |candidate: &Candidate, by: Measure| {
-        let value = by.of(candidate).map(|value| match by.least_is_best() {
+        let value = by.value(candidate).map(|value| match by.least_is_best() {
             true => value,
             false => -value,
         });
@@ -525,19 +531,19 @@ pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) ->
     let best = Measure::ALL.into_iter().filter_map(|by| {
         let meets = candidates
             .iter()
-            .filter(|one| one.meets && by.of(one).is_some());
+            .filter(|one| one.meets && by.value(one).is_some());
         let best = meets
             .clone()
             .min_by(|a, b| key(a, by).total_cmp(&key(b, by)))?;
-        Some(Best {
+        Some(BestCandidate {
             by,
             drive: best.drive.clone(),
-            value: by.of(best)?,
+            value: by.value(best)?,
             by_seed: by.by_seed(best)?,
             ties: ties(by, best, meets),
         })
     });
-    Answer {
+    ChooseAnswer {
         best: best.collect(),
         candidates,
         unfit,

@@ -6,7 +6,7 @@
 
 use catalogue::DriveSheet;
 
-use super::life::{Answer, Part};
+use super::life::{LifeAnswer, Part};
 use super::prices::Prices;
 
 /// A drive that lasts almost the whole term is not bought again, because figures are rounded.
@@ -36,7 +36,7 @@ pub struct Cost {
 }
 
 /// Returns the cost of a drive or pool over `life.years`; `None` if a price is missing.
-pub fn of(prices: &Prices, drive: &DriveSheet, life: &Answer) -> Option<Cost> {
+pub fn total_cost(prices: &Prices, drive: &DriveSheet, life: &LifeAnswer) -> Option<Cost> {
     let members: Vec<&DriveSheet> = match drive.pool {
         Some(_) => {
             let named = drive.named_members().into_iter();
@@ -49,7 +49,7 @@ pub fn of(prices: &Prices, drive: &DriveSheet, life: &Answer) -> Option<Cost> {
         drives: 0.0,
     };
     for (sheet, part) in members.into_iter().zip(&life.parts) {
-        let price = prices.of(sheet)?;
+        let price = prices.price(sheet)?;
         cost.first += price;
         cost.drives += price * bought(part, life.years) as f64;
     }
@@ -110,7 +110,7 @@ mod tests {
         let text = "[drives]\n980pro-1000 = \"90 USD\"\n";
         let prices = Prices::read("prices.toml", text, &[]).expect("it is right");
         let pool = catalogue::drive("mirror(2*980pro-1000)").expect("built in");
-        let life = Answer {
+        let life = LifeAnswer {
             drive: pool.id.clone(),
             model: "",
             model_text: String::new(),
@@ -120,9 +120,9 @@ mod tests {
             iops: None,
             buffer_full_seconds: None,
         };
-        let cost = of(&prices, &pool, &life).expect("a price");
+        let cost = total_cost(&prices, &pool, &life).expect("a price");
         assert_eq!((cost.first, cost.drives), (180.0, 360.0));
         let other = catalogue::drive("mirror(2*p4800x-375)").expect("built in");
-        assert_eq!(of(&prices, &other, &life), None);
+        assert_eq!(total_cost(&prices, &other, &life), None);
     }
 }

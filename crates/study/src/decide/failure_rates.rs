@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Drives with similar failure rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Class {
+pub enum DriveClass {
     /// Rotating magnetic disks.
     HardDisk,
     /// Flash drives whose write cache is not volatile.
@@ -38,16 +38,16 @@ pub struct FailureRate {
     pub unreadable_source: &'static str,
 }
 
-impl Class {
+impl DriveClass {
     /// Returns the class of a drive; `None` for memory and for cloud volumes, whose providers repair them.
-    pub fn new(drive: &DriveSheet) -> Option<Class> {
+    pub fn new(drive: &DriveSheet) -> Option<DriveClass> {
         match &drive.config {
-            DriveConfig::Hdd(_) => Some(Class::HardDisk),
-            DriveConfig::XPoint(_) => Some(Class::XPoint),
+            DriveConfig::Hdd(_) => Some(DriveClass::HardDisk),
+            DriveConfig::XPoint(_) => Some(DriveClass::XPoint),
             DriveConfig::Nand(_) | DriveConfig::Raid0(_) => {
                 match drive.config.volatile_write_cache() {
-                    false => Some(Class::DataCentreFlash),
-                    true => Some(Class::ClientFlash),
+                    false => Some(DriveClass::DataCentreFlash),
+                    true => Some(DriveClass::ClientFlash),
                 }
             }
             _ => None,
@@ -57,35 +57,35 @@ impl Class {
     /// Returns the name for readers.
     pub const fn name(self) -> &'static str {
         match self {
-            Class::HardDisk => "hard disk",
-            Class::DataCentreFlash => "flash with PLP",
-            Class::ClientFlash => "flash without PLP",
-            Class::XPoint => "3D XPoint",
+            DriveClass::HardDisk => "hard disk",
+            DriveClass::DataCentreFlash => "flash with PLP",
+            DriveClass::ClientFlash => "flash without PLP",
+            DriveClass::XPoint => "3D XPoint",
         }
     }
 
     /// Returns the published rates.
     pub const fn rate(self) -> FailureRate {
         match self {
-            Class::HardDisk => FailureRate {
+            DriveClass::HardDisk => FailureRate {
                 per_year: [0.0157, 0.0035, 0.0228],
                 source: "Backblaze Drive Stats: 1.57 % in 2024, 2.28 % in the second quarter of 2023; least: 2.5 million hours MTBF, as makers rate nearline disks (from memory)",
                 unreadable_per_bit: 1e-15,
                 unreadable_source: "makers' limit for nearline disks, 1 sector in 10^15 bits (from memory)",
             },
-            Class::DataCentreFlash => FailureRate {
+            DriveClass::DataCentreFlash => FailureRate {
                 per_year: [0.0022, 0.0007, 0.012],
                 source: "Maneas et al., FAST 2020, 1.4 million drives: 0.22 % are replaced in a year, 0.07 to 1.2 % by model (from memory)",
                 unreadable_per_bit: 1e-16,
                 unreadable_source: "JESD218, enterprise class, at most 1 in 10^16 bits (from memory)",
             },
-            Class::ClientFlash => FailureRate {
+            DriveClass::ClientFlash => FailureRate {
                 per_year: [0.009, 0.0058, 0.02],
                 source: "Backblaze, SSDs that servers boot from: about 0.9 % (2023); least: 1.5 million hours MTBF, as makers rate them; greatest: assumed (from memory)",
                 unreadable_per_bit: 1e-15,
                 unreadable_source: "JESD218, client class, at most 1 in 10^15 bits (from memory)",
             },
-            Class::XPoint => FailureRate {
+            DriveClass::XPoint => FailureRate {
                 per_year: [0.0044, 0.0007, 0.012],
                 source: "Intel's 2 million hours MTBF (from memory); no study of a fleet is known: the range of flash with PLP is assumed",
                 unreadable_per_bit: 1e-17,

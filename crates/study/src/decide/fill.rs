@@ -50,7 +50,7 @@ const IDLE: [f64; 9] = [1.0, 3.0, 10.0, 30.0, 60.0, 180.0, 600.0, 1800.0, 3600.0
 
 /// Input of a measurement.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct FillRequest {
     /// Whether writes are random (false: sequential).
     pub random: bool,
     /// Bytes of a write.
@@ -69,7 +69,7 @@ pub struct Request {
 
 /// Results of one drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct FillAnswer {
     /// Name of the drive.
     pub drive: String,
     /// Support level of its model.
@@ -77,12 +77,12 @@ pub struct Answer {
     /// The supporting rows.
     pub model_text: String,
     /// Results by share in use, in the requested order.
-    pub at: Vec<Filled>,
+    pub at: Vec<FillResult>,
 }
 
 /// Results at one share in use. Figures of several seeds are mean, least and greatest.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Filled {
+pub struct FillResult {
     /// Percent of the drive in use at the start.
     pub used_percent: u32,
     /// Initial rate in 10^6 bytes per second.
@@ -95,7 +95,7 @@ pub struct Filled {
     /// Rate of the last pieces in 10^6 bytes per second.
     pub last_mb_s: [f64; 3],
     /// Rate by bytes written, for the first seed.
-    pub curve: Vec<Piece>,
+    pub curve: Vec<CurvePiece>,
 }
 
 /// A drop of the write rate.
@@ -116,7 +116,7 @@ pub struct FallsOff {
 
 /// A piece of the curve.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Piece {
+pub struct CurvePiece {
     /// 10^9 bytes written at its end.
     pub gb: f64,
     /// Seconds at its end.
@@ -126,9 +126,9 @@ pub struct Piece {
 }
 
 /// One drive in one state, on a bench.
-struct Writing<'a> {
+struct PieceWriter<'a> {
     bench: Bench<'a>,
-    request: &'a Request,
+    request: &'a FillRequest,
     seed: u64,
     /// Range of the writes.
     range: (u64, u64),
@@ -140,9 +140,9 @@ struct Writing<'a> {
 }
 
 /// Bytes and seconds of each written piece.
-type Written = Vec<(f64, f64)>;
+type WrittenPieces = Vec<(f64, f64)>;
 
-impl Writing<'_> {
+impl PieceWriter<'_> {
     /// Writes a piece after this idle time, and returns its bytes and seconds.
     fn write(&mut self, idle: Span) -> Result<(f64, f64), Problems> {
         let (from, to) = self.range;
@@ -181,12 +181,12 @@ impl Writing<'_> {
         idle: Span,
         most: usize,
         after: usize,
-    ) -> Result<(Written, Option<usize>), Problems> {
-        let mut written: Written = Vec::new();
+    ) -> Result<(WrittenPieces, Option<usize>), Problems> {
+        let mut written: WrittenPieces = Vec::new();
         let mut idle = idle;
         let mut at = None;
         let random = self.request.random;
-        let steady = |written: &Written| random && is_steady(written);
+        let steady = |written: &WrittenPieces| random && is_steady(written);
         while written.len() < most && at.map_or(!steady(&written), |at| written.len() < at + after)
         {
             written.push(self.write(idle)?);
@@ -285,7 +285,7 @@ pub fn problem_of(settings: &Settings) -> Option<Problem> {
 ///
 /// # Errors
 /// All problems at once.
-pub fn check(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
+pub fn check(request: &FillRequest, drive: &DriveSheet) -> Result<(), Problems> {
     if drive.pool_config().is_some() {
         return Err(Problems::whole(
             "command line",
@@ -313,11 +313,11 @@ pub fn check(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
 /// # Errors
 /// The load does not fit the drive.
 pub fn measure(
-    request: &Request,
+    request: &FillRequest,
     drive: &DriveSheet,
     lab: &Lab,
     tell: &dyn Fn(String),
-) -> Result<Answer, Problems> {
+) -> Result<FillAnswer, Problems> {
     let small = match &drive.config {
         DriveConfig::Nand(_) | DriveConfig::Raid0(_) => drive.config.shrunk(SMALL),
         config => config.clone(),
@@ -328,7 +328,7 @@ pub fn measure(
         tell(format!("{used} % in use"));
         at.push(filled(request, drive, &small, lab, used)?);
     }
-    Ok(Answer {
+    Ok(FillAnswer {
         drive: drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,
@@ -337,12 +337,12 @@ pub fn measure(
 }
 
 fn filled(
-    request: &Request,
+    request: &FillRequest,
     drive: &DriveSheet,
     small: &DriveConfig,
     lab: &Lab,
     used: u32,
-) -> Result<Filled, Problems> {
+) -> Result<FillResult, Problems> {
     let mut config = small.clone();
     let share = f64::from(used) / 100.0;
     if used > 0 && used < 100 && has_flash(&config) {
@@ -371,7 +371,7 @@ fn filled(
         // In the models of other media, nothing reduces the rate.
         false => AFTER,
     };
-    let writing = |seed: u64| Writing {
+    let writing = |seed: u64| PieceWriter {
         bench: Bench::new(lab, &machine, state, seed),
         request,
         seed,
@@ -389,7 +389,7 @@ fn filled(
             (Some(at), true) => Some(recovers(&mut on, &written[..at], scale, small)?),
             _ => None,
         };
-        all.push(Run {
+        all.push(FillRun {
             written,
             at,
             recovery,
@@ -399,17 +399,17 @@ fn filled(
 }
 
 /// Results of one seed: the written pieces, the drop, and the recovery.
-struct Run {
-    written: Written,
+struct FillRun {
+    written: WrittenPieces,
     at: Option<usize>,
     recovery: Option<(Option<f64>, f64)>,
 }
 
 /// Returns the figures of all seeds, in bytes and seconds of the whole drive.
-fn figures(used: u32, all: &[Run], scale: f64) -> Filled {
+fn figures(used: u32, all: &[FillRun], scale: f64) -> FillResult {
     let sum =
         |some: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| some.iter().map(of).sum::<f64>() * scale;
-    let figure = |of: &dyn Fn(&Written, usize) -> f64| {
+    let figure = |of: &dyn Fn(&WrittenPieces, usize) -> f64| {
         let each: Vec<f64> = all
             .iter()
             .map(|run| of(&run.written, run.at.unwrap_or(0)))
@@ -428,7 +428,7 @@ fn figures(used: u32, all: &[Run], scale: f64) -> Filled {
         recovered_gb: rounded(recovery.map_or(0.0, |it| it.1) * scale * 1e-9),
     });
     let most = all.iter().map(|run| sum(&run.written, |piece| piece.0));
-    Filled {
+    FillResult {
         used_percent: used,
         fast_mb_s: figure(&|written, _| first_rate(written) * 1e-6),
         falls_off,
@@ -459,7 +459,7 @@ fn idle_time(seconds: f64, scale: f64, config: &DriveConfig) -> Span {
 /// in bytes of the small drive. Each burst continues until the rate drops, so each begins with a full cache. If the
 /// first writes did not reach the drive's end, bursts stay in the same range.
 fn recovers(
-    on: &mut Writing<'_>,
+    on: &mut PieceWriter<'_>,
     first: &[(f64, f64)],
     scale: f64,
     config: &DriveConfig,
@@ -495,11 +495,11 @@ fn recovers(
 }
 
 /// Returns the pieces as one line, in the whole drive's bytes and seconds.
-fn curve(written: &[(f64, f64)], scale: f64) -> Vec<Piece> {
+fn curve(written: &[(f64, f64)], scale: f64) -> Vec<CurvePiece> {
     let mut so_far = (0.0, 0.0);
     let pieces = written.iter().map(|&(bytes, seconds)| {
         so_far = (so_far.0 + bytes * scale, so_far.1 + seconds * scale);
-        Piece {
+        CurvePiece {
             gb: rounded(so_far.0 * 1e-9),
             seconds: rounded(so_far.1),
             mb_s: rounded(bytes / seconds * 1e-6),
@@ -514,14 +514,14 @@ mod tests {
 
     #[test]
     fn the_first_slow_piece_is_where_it_falls_off() {
-        let mut written: Written = Vec::new();
+        let mut written: WrittenPieces = Vec::new();
         let mut found = None;
         for piece in 0..60 {
             written.push((100.0, if piece < 33 { 1.0 } else { 5.0 }));
             found = found.or_else(|| falls_off(&written));
         }
         assert_eq!(found, Some(33));
-        let steady: Written = vec![(100.0, 1.0); 60];
+        let steady: WrittenPieces = vec![(100.0, 1.0); 60];
         assert_eq!(falls_off(&steady), None);
         // A single slow piece is not a drop.
         let mut once = steady;
@@ -532,7 +532,7 @@ mod tests {
     #[test]
     fn random_writes_are_steady_when_their_rate_no_longer_changes() {
         let slower = |piece: usize| (100.0, 1.0 + piece as f64 * 1e-3);
-        let falling: Written = (0..3 * MOST).map(slower).collect();
+        let falling: WrittenPieces = (0..3 * MOST).map(slower).collect();
         assert!(!is_steady(&falling));
         let mut flat = falling;
         flat.extend([(100.0, 1.4); 200]);

@@ -37,7 +37,7 @@ pub struct UserRating {
 
 /// The rating that a drive is compared with.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Rating {
+pub struct RatedWrites {
     /// Rated host writes, 10^12 bytes.
     pub tb: f64,
     /// Origin: `--tbw`, or the drive of the catalogue.
@@ -62,7 +62,7 @@ pub struct Remaining {
 /// Counter that determines the end of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Limit {
+pub enum LimitingCounter {
     /// Rated bytes written.
     Rating,
     /// Percentage Used of the drive.
@@ -71,12 +71,12 @@ pub enum Limit {
 
 /// One drive: its state, and its end.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Standing {
+pub struct FleetDrive {
     /// SMART data of the drive.
     #[serde(flatten)]
     pub health: Health,
     /// Rating of the drive; if null, `no_rating` states why.
-    pub rating: Option<Rating>,
+    pub rating: Option<RatedWrites>,
     /// Reason why there is no rating.
     pub no_rating: Option<String>,
     /// 10^9 bytes of host writes per 24 power-on hours.
@@ -88,17 +88,17 @@ pub struct Standing {
     /// Time until Percentage Used is 100.
     pub to_used: Option<Remaining>,
     /// The earlier end; null if none is known.
-    pub ends_by: Option<Limit>,
+    pub ends_by: Option<LimitingCounter>,
     /// Power-on years until then.
     pub ends_in_years: Option<f64>,
 }
 
-impl Standing {
+impl FleetDrive {
     /// Returns the earliest known end.
-    pub fn end(&self) -> Option<(Limit, Remaining)> {
+    pub fn end(&self) -> Option<(LimitingCounter, Remaining)> {
         let ends = [
-            (Limit::Rating, self.to_rating),
-            (Limit::PercentageUsed, self.to_used),
+            (LimitingCounter::Rating, self.to_rating),
+            (LimitingCounter::PercentageUsed, self.to_used),
         ];
         let known = ends.into_iter().filter_map(|(limit, remaining)| {
             let remaining = remaining?;
@@ -117,17 +117,17 @@ impl Standing {
 
 /// A fleet of drives.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct FleetAnswer {
     /// Drives by their end, the earliest first; drives without a known end are last.
-    pub drives: Vec<Standing>,
+    pub drives: Vec<FleetDrive>,
     /// Devices without an answer, with reasons.
     pub left_out: Vec<String>,
 }
 
-impl Answer {
+impl FleetAnswer {
     /// Returns the labels of drives that end before this number of years.
     pub fn shorter_than(&self, years: f64) -> Vec<String> {
-        let short = |one: &&Standing| one.ends_in_years.is_some_and(|ends| ends < years);
+        let short = |one: &&FleetDrive| one.ends_in_years.is_some_and(|ends| ends < years);
         self.drives
             .iter()
             .filter(short)
@@ -144,7 +144,7 @@ pub fn fleet(
     dumps: Vec<Dump>,
     ratings: &[UserRating],
     catalogue: &[DriveSheet],
-) -> Result<Answer, Problems> {
+) -> Result<FleetAnswer, Problems> {
     let mut left_out = Vec::new();
     let mut drives = Vec::new();
     for dump in dumps {
@@ -171,17 +171,17 @@ pub fn fleet(
             ));
         }
     }
-    let mut drives: Vec<Standing> = drives
+    let mut drives: Vec<FleetDrive> = drives
         .into_iter()
         .map(|health| standing(health, ratings, catalogue))
         .collect();
     note_duplicates(&mut drives);
     drives.sort_by(|a, b| {
-        let years = |one: &Standing| one.ends_in_years.unwrap_or(f64::INFINITY);
+        let years = |one: &FleetDrive| one.ends_in_years.unwrap_or(f64::INFINITY);
         let ends = years(a).total_cmp(&years(b));
         ends.then(b.worn().total_cmp(&a.worn()))
     });
-    problems.or(Answer { drives, left_out })
+    problems.or(FleetAnswer { drives, left_out })
 }
 
 fn on_smart(what: String, help: &str) -> Problem {
@@ -198,12 +198,12 @@ fn has_part(model: Option<&str>, part: &str) -> bool {
     model.contains(&part.to_lowercase())
 }
 
-fn standing(health: Health, ratings: &[UserRating], catalogue: &[DriveSheet]) -> Standing {
+fn standing(health: Health, ratings: &[UserRating], catalogue: &[DriveSheet]) -> FleetDrive {
     let (rating, no_rating) = match rating(&health, ratings, catalogue) {
         Ok(rating) => (Some(rating), None),
         Err(why) => (None, Some(why)),
     };
-    let mut one = Standing {
+    let mut one = FleetDrive {
         health,
         rating,
         no_rating,
@@ -224,7 +224,7 @@ fn standing(health: Health, ratings: &[UserRating], catalogue: &[DriveSheet]) ->
 }
 
 /// Computes rates since the drive was new, and the ends at these rates.
-fn pace(one: &mut Standing) {
+fn pace(one: &mut FleetDrive) {
     let hours = one.health.power_on_hours.filter(|&hours| hours > 0.0);
     let written = one.health.written.as_ref().map(|written| written.value);
     let used = one.health.used_percent.as_ref().map(|used| used.value);
@@ -291,7 +291,7 @@ fn to_used(used: f64, hours: Option<f64>) -> Option<Remaining> {
 }
 
 /// Adds a remark if the wear by the rating and Percentage Used disagree.
-fn disagreement(one: &mut Standing) {
+fn disagreement(one: &mut FleetDrive) {
     let used = one.health.used_percent.as_ref().map(|used| used.value);
     let Some((rated, used)) = one.rating_used_percent.zip(used) else {
         return;
@@ -305,8 +305,8 @@ fn disagreement(one: &mut Standing) {
     }
 }
 
-fn note_duplicates(drives: &mut [Standing]) {
-    let key = |one: &Standing| Some((one.health.model.clone()?, one.health.serial.clone()?));
+fn note_duplicates(drives: &mut [FleetDrive]) {
+    let key = |one: &FleetDrive| Some((one.health.model.clone()?, one.health.serial.clone()?));
     let mut counts: BTreeMap<(String, String), u32> = BTreeMap::new();
     for one in drives.iter().filter_map(key) {
         *counts.entry(one).or_default() += 1;
@@ -326,7 +326,7 @@ fn rating(
     health: &Health,
     ratings: &[UserRating],
     catalogue: &[DriveSheet],
-) -> Result<Rating, String> {
+) -> Result<RatedWrites, String> {
     let model = health.model.as_deref();
     let own = ratings.iter().find(|one| {
         one.model
@@ -335,7 +335,7 @@ fn rating(
     });
     let any = ratings.iter().find(|one| one.model.is_none());
     if let Some(given) = own.or(any) {
-        return Ok(Rating {
+        return Ok(RatedWrites {
             tb: given.bytes * 1e-12,
             of: String::from("--tbw"),
             how: String::from("--tbw"),
@@ -353,7 +353,7 @@ fn rating(
     let keys = ["endurance", "drive_writes_per_day"];
     let figure = keys.iter().find_map(|key| sheet.figure(key));
     let kind = figure.map_or("assumed", |figure| figure.kind.name());
-    Ok(Rating {
+    Ok(RatedWrites {
         tb: bytes as f64 * 1e-12,
         of: id.clone(),
         how: match is_assumed(kind) {
@@ -431,11 +431,11 @@ fn in_catalogue<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::smart::Figure;
+    use crate::smart::CounterValue;
 
     fn health(written: f64, used: f64, hours: f64) -> Health {
         let figure = |value| {
-            Some(Figure {
+            Some(CounterValue {
                 value,
                 rule: String::new(),
             })
@@ -449,7 +449,7 @@ mod tests {
         }
     }
 
-    fn answer(drives: Vec<Health>, tbw: Option<f64>) -> Answer {
+    fn answer(drives: Vec<Health>, tbw: Option<f64>) -> FleetAnswer {
         let ratings: Vec<UserRating> = tbw
             .map(|bytes| UserRating { model: None, bytes })
             .into_iter()
@@ -473,7 +473,10 @@ mod tests {
             (used.least, used.most),
             (rounded(79.0 / 21.0), Some(rounded(81.0 / 19.0)))
         );
-        assert_eq!(one.end().expect("an end").0, Limit::PercentageUsed);
+        assert_eq!(
+            one.end().expect("an end").0,
+            LimitingCounter::PercentageUsed
+        );
         assert_eq!(one.written_gb_a_day, Some(rounded(100e3 / 365.0)));
         assert_eq!(answer.shorter_than(4.5).len(), 1);
         assert!(answer.shorter_than(3.9).is_empty());
@@ -504,8 +507,11 @@ mod tests {
         let answer = answer(drives, Some(600e12));
         let order: Vec<Option<f64>> = answer.drives.iter().map(|it| it.ends_in_years).collect();
         assert_eq!(order, [Some(0.0), Some(0.0), Some(1.0), None]);
-        assert_eq!(answer.drives[0].ends_by, Some(Limit::PercentageUsed));
-        assert_eq!(answer.drives[1].ends_by, Some(Limit::Rating));
+        assert_eq!(
+            answer.drives[0].ends_by,
+            Some(LimitingCounter::PercentageUsed)
+        );
+        assert_eq!(answer.drives[1].ends_by, Some(LimitingCounter::Rating));
         assert!(answer.drives[3].to_rating.is_none(), "nothing is written");
     }
 

@@ -11,7 +11,7 @@
 //! and S4-067 for the throttling of 3D XPoint.
 
 use catalogue::{DriveSheet, Kind};
-use lab::{GoOn, Lab, Outcome};
+use lab::{Lab, Outcome, ProgressCallback};
 use model::Gauge;
 use model::media::{DriveConfig, Medium};
 use serde::Serialize;
@@ -30,14 +30,14 @@ pub(super) const DAY: f64 = 86_400.0;
 
 /// Rated endurance of a drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Rating {
+pub struct EnduranceRating {
     /// 10^12 bytes written.
     pub tbw: f64,
     /// Warranty in years; null if not published.
     pub warranty_years: Option<f64>,
     /// Drive writes per day over the warranty.
     pub dwpd: Option<f64>,
-    /// Maximum continuous write rate for [`Answer::years`], 10^6 bytes per second.
+    /// Maximum continuous write rate for [`LifeAnswer::years`], 10^6 bytes per second.
     pub lasting_mb_s: f64,
     /// Kind: `spec`, `assumed`, ...
     pub kind: &'static str,
@@ -56,14 +56,14 @@ pub struct Cycles {
 
 /// Writes of a load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Written {
+pub struct WriteLoad {
     /// 10^6 bytes per second: mean, least and greatest of the seeds.
     pub mb_s: [f64; 3],
     /// Bytes programmed for each byte written; null if nothing was written.
     pub write_amplification: Option<[f64; 3]>,
     /// Drive writes per day.
     pub dwpd: f64,
-    /// 10^12 bytes in [`Answer::years`].
+    /// 10^12 bytes in [`LifeAnswer::years`].
     pub tbw: f64,
     /// Years until the rated bytes are written; null without a rating or without writes.
     pub years_to_rating: Option<f64>,
@@ -73,7 +73,7 @@ pub struct Written {
 
 /// When SMART's Percentage Used exceeds a value.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Passing {
+pub struct WearCrossing {
     /// The value in percent.
     pub percent: f64,
     /// Days from now.
@@ -84,7 +84,7 @@ pub struct Passing {
 
 /// Maximum destaging to a member.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Destaged {
+pub struct DestageRate {
     /// 10^6 bytes per second.
     pub mb_s: f64,
     /// Years until its rated bytes are written; null without a rating.
@@ -101,20 +101,20 @@ pub struct Part {
     /// Bytes that a host can address.
     pub capacity_bytes: u64,
     /// Rating; null if none is published.
-    pub rating: Option<Rating>,
+    pub rating: Option<EnduranceRating>,
     /// Rated cycles; null for media other than NAND.
     pub cycles: Option<Cycles>,
     /// Writes; null without a load.
-    pub written: Option<Written>,
+    pub written: Option<WriteLoad>,
     /// Present Percentage Used.
     pub used_percent: f64,
     /// Increase of Percentage Used per year, as the model computes it; null if the medium does not wear or nothing is
     /// written.
     pub used_percent_a_year: Option<f64>,
     /// When 100 and 105 percent are exceeded, or the value at which the drive throttles; empty if it does not wear.
-    pub passes: Vec<Passing>,
+    pub passes: Vec<WearCrossing>,
     /// For a member below a write buffer that no run filled: the maximum that is destaged to it later; null otherwise.
-    pub destaged: Option<Destaged>,
+    pub destaged: Option<DestageRate>,
 }
 
 impl Part {
@@ -145,7 +145,7 @@ impl Part {
 
 /// Results of one drive or pool.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct LifeAnswer {
     /// Name of the drive or pool.
     pub drive: String,
     /// Support level of its model.
@@ -165,7 +165,7 @@ pub struct Answer {
     pub buffer_full_seconds: Option<f64>,
 }
 
-impl Answer {
+impl LifeAnswer {
     /// Returns the part that ends first, and when: among rated parts, or, if there are none, among those that wear.
     /// `None` if no part has a known end.
     pub fn weakest(&self) -> Option<(&Part, f64)> {
@@ -202,8 +202,8 @@ pub fn life(
     years: f64,
     conditions: &Conditions,
     lab: &Lab,
-    go_on: GoOn<'_>,
-) -> Result<Answer, Problems> {
+    go_on: ProgressCallback<'_>,
+) -> Result<LifeAnswer, Problems> {
     let outcomes = match load {
         Some(load) => Some(load.run(drive, conditions, lab, go_on)?),
         None => None,
@@ -222,7 +222,7 @@ pub fn of_outcomes(
     load: Option<LoadFacts>,
     years: f64,
     outcomes: Option<&[Outcome]>,
-) -> Answer {
+) -> LifeAnswer {
     let known = support::statement(drive);
     let members = match &drive.pool {
         Some(_) => drive.named_members(),
@@ -249,16 +249,16 @@ pub fn of_outcomes(
         rounded(sum / outcomes.len().max(1) as f64)
     });
     let buffer = outcomes.and_then(|outcomes| {
-        let tally = Tally::of(&outcomes.iter().collect::<Vec<_>>());
+        let tally = Tally::from_runs(&outcomes.iter().collect::<Vec<_>>());
         buffer::not_full(drive, tally.written_bytes_a_second(), outcomes)
     });
     for &(member, mb_s) in buffer.iter().flat_map(|buffer| &buffer.destaged) {
-        parts[member].destaged = Some(Destaged {
+        parts[member].destaged = Some(DestageRate {
             mb_s: rounded(mb_s),
             years_to_rating: years_to_rating(members[member].1, mb_s),
         });
     }
-    Answer {
+    LifeAnswer {
         drive: drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,
@@ -330,7 +330,7 @@ fn kind_of(sheet: &DriveSheet, key: &str) -> &'static str {
 
 fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Part {
     let seconds = years * DAYS * DAY;
-    let rating = sheet.endurance_bytes.map(|bytes| Rating {
+    let rating = sheet.endurance_bytes.map(|bytes| EnduranceRating {
         tbw: rounded(bytes as f64 * 1e-12),
         warranty_years: sheet.warranty_years,
         dwpd: sheet.drive_writes_per_day().map(rounded),
@@ -372,7 +372,7 @@ fn years_to_rating(sheet: &DriveSheet, mb_s: f64) -> Option<f64> {
     (mb_s > 0.0).then(|| rounded(rated / (mb_s * 1e6) / DAY / DAYS))
 }
 
-fn written(sheet: &DriveSheet, seconds: f64, wear: &[Wear]) -> Written {
+fn written(sheet: &DriveSheet, seconds: f64, wear: &[Wear]) -> WriteLoad {
     let rates = spread(wear.iter().map(|one| one.host * 1e-6));
     let rate = rates[0] * 1e6;
     let amplification = wear
@@ -380,7 +380,7 @@ fn written(sheet: &DriveSheet, seconds: f64, wear: &[Wear]) -> Written {
         .map(|one| (one.host > 0.0).then(|| Some(one.caused? / one.host))?);
     let amplification: Option<Vec<f64>> = amplification.collect();
     let years = |mb_s| years_to_rating(sheet, mb_s);
-    Written {
+    WriteLoad {
         mb_s: rates,
         write_amplification: amplification.map(|values| spread(values.into_iter())),
         dwpd: rounded(rate * DAY / sheet.capacity as f64),
@@ -411,7 +411,7 @@ fn used_a_year(sheet: &DriveSheet, wear: &[Wear]) -> Option<f64> {
 }
 
 /// Returns when Percentage Used exceeds 100 and 105, and the model's behaviour then.
-fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing> {
+fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<WearCrossing> {
     let day = |percent: f64| rounded(((percent - used).max(0.0)) / a_year * DAYS);
     let retention = sheet.management.retention.map_or(String::new(), |span| {
         format!(
@@ -419,7 +419,7 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
             text::digits::duration(span.seconds())
         )
     });
-    let mut all = vec![Passing {
+    let mut all = vec![WearCrossing {
         percent: 100.0,
         day: day(100.0),
         then: format!(
@@ -435,7 +435,7 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
         _ => None,
     };
     all.push(match throttle {
-        Some((at, rate, kind)) => Passing {
+        Some((at, rate, kind)) => WearCrossing {
             percent: at,
             day: day(at),
             then: format!(
@@ -452,7 +452,7 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
                 }
             ),
         },
-        None => Passing {
+        None => WearCrossing {
             percent: 105.0,
             day: day(105.0),
             then: String::from("no change in the model; a real drive may become read-only"),

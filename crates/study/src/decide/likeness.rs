@@ -37,7 +37,7 @@ pub struct Likeness {
 const LOST: f64 = 1.2;
 
 /// Returns how candidates replace a drive: the one with the smallest deficit first; of equal ones, the closest.
-pub fn like(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
+pub fn rank_replacements(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
     let others = others.iter().filter(|other| other.drive != wanted.drive);
     let mut all: Vec<Likeness> = others.map(|other| compared(wanted, other)).collect();
     all.sort_by(|a, b| {
@@ -148,7 +148,7 @@ mod tests {
             of("near", true, 900.0, 130.0, None),
             wanted.clone(),
         ];
-        let found = like(&wanted, &others);
+        let found = rank_replacements(&wanted, &others);
         let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
         assert_eq!(names, ["near", "far"]);
         assert_eq!(found[0].lost, ["p99 x 1.3"]);
@@ -163,7 +163,7 @@ mod tests {
             of("four times as fast", true, 4_000.0, 25.0, None),
             of("three times as fast", true, 3_000.0, 30.0, None),
         ];
-        let found = like(&wanted, &others);
+        let found = rank_replacements(&wanted, &others);
         let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
         assert_eq!(
             names,

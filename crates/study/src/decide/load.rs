@@ -100,7 +100,7 @@ impl Pattern {
     /// Returns the ranges of its threads.
     fn ranges(&self, threads: u32) -> Ranges {
         let keys = self.options.iter().map(|(key, _)| &**key);
-        Ranges::of(&self.rw, keys, threads)
+        Ranges::for_threads(&self.rw, keys, threads)
     }
 
     /// Checks whether reads and writes are mixed.

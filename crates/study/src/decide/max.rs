@@ -55,7 +55,7 @@ const LONGER: (u32, f64) = (3, 0.7);
 
 /// Input of a search.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct MaxRequest {
     /// Limits of the search.
     pub slo: Slo,
     /// Access pattern of the load.
@@ -74,7 +74,7 @@ pub struct Request {
 
 /// Results of one drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct MaxAnswer {
     /// Name of the drive.
     pub drive: String,
     /// Support level of its model.
@@ -93,7 +93,7 @@ pub struct Answer {
     pub in_memory: Option<f64>,
 }
 
-impl Answer {
+impl MaxAnswer {
     /// Checks whether there is a load within all limits, in open loop.
     pub fn is_met(&self) -> bool {
         let readings = self.open.at.iter().flat_map(|at| &at.readings);
@@ -108,25 +108,25 @@ impl Answer {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Highest {
     /// The runs at it; null if even the lowest load exceeds a limit.
-    pub at: Option<Point>,
+    pub at: Option<LoadPoint>,
     /// Interval in IOPS: at the answer, at which every seed meets the limits, and at the greatest height at which some
     /// seed does.
     pub interval: Option<[f64; 2]>,
     /// The runs slightly above, where all seeds together exceed a limit; null if the greatest tried height meets the
     /// limits.
-    pub beyond: Option<Point>,
+    pub beyond: Option<LoadPoint>,
     /// The failed condition there: a limit, or `keeps up`.
     pub broke: Option<String>,
     /// Main latency part of the failing I/Os.
     pub wait: Option<Wait>,
     /// All tried heights, ascending: offered IOPS or I/Os in flight, completed IOPS, and the figure of each limit
     /// (mean of all seeds).
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TriedHeight>,
 }
 
 /// A tried height.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Tried {
+pub struct TriedHeight {
     /// Height of the load.
     pub height: Height,
     /// Completed IOPS, mean of its runs.
@@ -139,7 +139,7 @@ pub struct Tried {
 
 /// Runs at one height with every seed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Point {
+pub struct LoadPoint {
     /// Height of the load.
     pub height: Height,
     /// I/Os per second.
@@ -153,9 +153,9 @@ pub struct Point {
 }
 
 /// Runs of one drive, each once.
-struct Runs<'a> {
+struct LoadRunner<'a> {
     lab: &'a Lab,
-    request: &'a Request,
+    request: &'a MaxRequest,
     machine: Machine,
     /// Outcomes by height (as a sortable key) and seed.
     done: BTreeMap<(u64, u32), Outcome>,
@@ -172,7 +172,7 @@ fn key(height: Height) -> u64 {
     }
 }
 
-impl Runs<'_> {
+impl LoadRunner<'_> {
     /// Returns the number of I/Os that a run counts.
     fn ios(&self) -> f64 {
         if let Some(ios) = self.request.ios {
@@ -281,7 +281,7 @@ impl Runs<'_> {
 
     /// Returns the first limit that is exceeded.
     fn broken(&self, height: Height, outcomes: &[&Outcome]) -> Option<String> {
-        let tally = Tally::of(outcomes);
+        let tally = Tally::from_runs(outcomes);
         let limits = self.request.slo.ceilings();
         let broken = limits
             .map(|limit| tally.reading(limit, None))
@@ -309,14 +309,14 @@ impl Runs<'_> {
         (deviation(self.ios()) - deviation(IOS.0)).max(0.0)
     }
 
-    fn point(&self, height: Height) -> Point {
+    fn point(&self, height: Height) -> LoadPoint {
         let outcomes = self.outcomes(height);
-        let tally = Tally::of(&outcomes);
+        let tally = Tally::from_runs(&outcomes);
         let limits = self.request.slo.limits.iter();
         let mut measurement = tally.measurement.clone();
         measurement.job = self.text(height);
         tally::tell_busiest(&mut measurement, &outcomes, self.machine.drive());
-        Point {
+        LoadPoint {
             height,
             iops: rounded(tally::rate_at(height, &outcomes)),
             readings: limits.map(|limit| tally.reading(limit, None)).collect(),
@@ -331,7 +331,7 @@ impl Runs<'_> {
     fn in_memory(&self, height: Height) -> Option<f64> {
         let share = |outcome: &&Outcome| {
             let written =
-                Tally::of(&[*outcome]).written_bytes_a_second() * outcome.counted.seconds();
+                Tally::from_runs(&[*outcome]).written_bytes_a_second() * outcome.counted.seconds();
             let dirty = outcome.gauge(Gauge::DirtyBytes).filter(|_| written > 0.0)?;
             Some(rounded((dirty / written).min(1.0)))
         };
@@ -416,7 +416,7 @@ impl Runs<'_> {
             }
             at = index.checked_sub(1);
         }
-        let beyond = self.beyond(heights, at.map_or(0, |index| index + 1))?;
+        let beyond = self.first_over_limit(heights, at.map_or(0, |index| index + 1))?;
         let mut broke = None;
         let mut wait = None;
         if let Some(height) = beyond {
@@ -434,7 +434,7 @@ impl Runs<'_> {
             wait = limit
                 .filter(|limit| limit.figure.is_latency())
                 .or_else(latency)
-                .and_then(|limit| Tally::of(&outcomes).wait(limit));
+                .and_then(|limit| Tally::from_runs(&outcomes).wait(limit));
         }
         let rates: Option<Vec<f64>> = of_seed
             .iter()
@@ -456,12 +456,16 @@ impl Runs<'_> {
             beyond: beyond.map(|height| self.point(height)),
             broke,
             wait,
-            tried: self.tried(heights),
+            tried: self.tried_heights(heights),
         })
     }
 
     /// Returns the first height at or above `first`, in steps that double, at which all seeds together exceed a limit.
-    fn beyond(&mut self, heights: &[Height], first: usize) -> Result<Option<Height>, Problems> {
+    fn first_over_limit(
+        &mut self,
+        heights: &[Height],
+        first: usize,
+    ) -> Result<Option<Height>, Problems> {
         let (mut index, mut step) = (first, 1);
         while let Some(&height) = heights.get(index) {
             let seeds: Vec<(Height, u32)> =
@@ -479,7 +483,7 @@ impl Runs<'_> {
         Ok(None)
     }
 
-    fn tried(&self, heights: &[Height]) -> Vec<Tried> {
+    fn tried_heights(&self, heights: &[Height]) -> Vec<TriedHeight> {
         let mut tried = Vec::new();
         for &height in heights {
             let outcomes = self.outcomes(height);
@@ -490,9 +494,9 @@ impl Runs<'_> {
                 .iter()
                 .filter(|one| self.is_within(height, &[one]))
                 .count();
-            let tally = Tally::of(&outcomes);
+            let tally = Tally::from_runs(&outcomes);
             let limits = self.request.slo.limits.iter();
-            tried.push(Tried {
+            tried.push(TriedHeight {
                 height,
                 iops: rounded(tally::rate_at(height, &outcomes)),
                 within: [within as u32, outcomes.len() as u32],
@@ -504,7 +508,7 @@ impl Runs<'_> {
 }
 
 /// Returns the number of I/Os needed for one beyond the deepest percentile, in the rarer direction.
-fn ios_for_one_beyond(request: &Request) -> f64 {
+fn ios_for_one_beyond(request: &MaxRequest) -> f64 {
     let beyond = 1.0 - request.slo.deepest().unwrap_or(99.0) / 100.0;
     1.0 / beyond / request.pattern.rarer()
 }
@@ -514,13 +518,13 @@ fn ios_for_one_beyond(request: &Request) -> f64 {
 /// # Errors
 /// The load does not fit the drive, or its options are invalid.
 pub fn highest(
-    request: &Request,
+    request: &MaxRequest,
     drive: &DriveSheet,
     lab: &Lab,
     tell: &dyn Fn(String),
-) -> Result<Answer, Problems> {
+) -> Result<MaxAnswer, Problems> {
     let known = pauses::statement_for(drive, &request.slo, request.pattern.writes());
-    let mut runs = Runs {
+    let mut runs = LoadRunner {
         lab,
         request,
         machine: Machine::new(drive, &request.host),
@@ -558,7 +562,7 @@ pub fn highest(
         life::first_end(drive, &outcomes)
     });
     let in_memory = open.at.as_ref().and_then(|at| runs.in_memory(at.height));
-    Ok(Answer {
+    Ok(MaxAnswer {
         drive: drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,

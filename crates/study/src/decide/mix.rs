@@ -5,14 +5,14 @@
 //! its length. Not covered: changes over longer times than a run (heat, caches of many gigabytes; `fill` shows those).
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::{GoOn, Lab, Machine, Outcome, Scenario};
+use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario};
 use model::Span;
 use model::media::Precondition;
 use serde::Serialize;
 use text::problem::{Problem, Problems};
 
 use super::load::{Height, Pattern};
-use super::slo::{Figure, Of};
+use super::slo::{LimitMetric, LimitScope};
 use super::tally::Tally;
 use crate::ledger::support;
 use crate::review::results::rounded;
@@ -30,7 +30,7 @@ const KEPT: f64 = 0.75;
 
 /// Input of a measurement.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct MixRequest {
     /// Load of the mixes; its share of reads is replaced by each of `percents`.
     pub pattern: Pattern,
     /// I/Os in flight.
@@ -51,7 +51,7 @@ pub struct Request {
 
 /// Results of one drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct MixAnswer {
     /// Name of the drive.
     pub drive: String,
     /// Support level of its model.
@@ -59,9 +59,9 @@ pub struct Answer {
     /// The supporting rows.
     pub model_text: String,
     /// Results by mix, in the requested order.
-    pub points: Vec<Point>,
+    pub points: Vec<MixPoint>,
     /// Where the rate drops; null if each step keeps three quarters of the IOPS.
-    pub falls_off: Option<Step>,
+    pub falls_off: Option<MixStep>,
     /// The mix with the smallest share of what the two ends would give in alternation; null if the ends were not
     /// requested.
     pub least_of_ends: Option<Share>,
@@ -69,7 +69,7 @@ pub struct Answer {
 
 /// Results of one mix.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Point {
+pub struct MixPoint {
     /// Reads, in percent of the I/Os.
     pub read_percent: u32,
     /// IOPS of reads and writes: mean, least and greatest of the seeds.
@@ -77,16 +77,16 @@ pub struct Point {
     /// 10^6 bytes per second.
     pub mb_s: f64,
     /// Latency of reads; null if there are none.
-    pub read: Option<Latency>,
+    pub read: Option<DirectionLatency>,
     /// Latency of writes; null if there are none.
-    pub write: Option<Latency>,
+    pub write: Option<DirectionLatency>,
     /// IOPS as a share of what the two ends would give in alternation; null if the ends were not requested.
     pub of_ends: Option<f64>,
 }
 
 /// Latencies of one direction in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Latency {
+pub struct DirectionLatency {
     /// Mean latency in microseconds.
     pub mean_us: f64,
     /// 99th percentile; null if there are too few I/Os.
@@ -97,7 +97,7 @@ pub struct Latency {
 
 /// A step from one mix to the next.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Step {
+pub struct MixStep {
     /// Percentage of reads before and after.
     pub read_percent: [u32; 2],
     /// Ratio of IOPS after to IOPS before.
@@ -125,7 +125,7 @@ pub fn percents(step: u32) -> Vec<u32> {
 ///
 /// # Errors
 /// All problems at once.
-pub fn check(request: &Request) -> Result<(), Problems> {
+pub fn check(request: &MixRequest) -> Result<(), Problems> {
     let mut problems = request.pattern.check().err().unwrap_or_default();
     if !matches!(request.pattern.rw.as_str(), "randrw" | "rw" | "readwrite") {
         problems.0.push(Problem {
@@ -146,11 +146,11 @@ pub fn check(request: &Request) -> Result<(), Problems> {
 /// # Errors
 /// The load does not fit the drive.
 pub fn measure(
-    request: &Request,
+    request: &MixRequest,
     drive: &DriveSheet,
     lab: &Lab,
-    go_on: GoOn<'_>,
-) -> Result<Answer, Problems> {
+    go_on: ProgressCallback<'_>,
+) -> Result<MixAnswer, Problems> {
     let machine = Machine::new(drive, &request.host);
     let scenario = |percent: u32, seed: u64, runtime: Span| {
         let pattern = Pattern {
@@ -181,12 +181,12 @@ pub fn measure(
     let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
     let runs = outcomes.chunks(request.seeds as usize);
     let points = request.percents.iter().zip(runs);
-    let mut points: Vec<Point> = points
+    let mut points: Vec<MixPoint> = points
         .map(|(&percent, runs)| point(percent, runs))
         .collect();
     share_of_ends(&mut points);
     let known = support::statement(drive);
-    Ok(Answer {
+    Ok(MixAnswer {
         drive: drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,
@@ -196,31 +196,31 @@ pub fn measure(
     })
 }
 
-fn point(percent: u32, runs: &[Outcome]) -> Point {
+fn point(percent: u32, runs: &[Outcome]) -> MixPoint {
     let all: Vec<&Outcome> = runs.iter().collect();
-    let tally = Tally::of(&all);
-    let latency = |of: Of| {
-        Some(Latency {
-            mean_us: tally.latency_us(of, Figure::Mean)?,
-            p99_us: tally.latency_us(of, Figure::Percentile(99.0)),
-            p99_9_us: tally.latency_us(of, Figure::Percentile(99.9)),
+    let tally = Tally::from_runs(&all);
+    let latency = |of: LimitScope| {
+        Some(DirectionLatency {
+            mean_us: tally.latency_us(of, LimitMetric::Mean)?,
+            p99_us: tally.latency_us(of, LimitMetric::Percentile(99.0)),
+            p99_9_us: tally.latency_us(of, LimitMetric::Percentile(99.9)),
         })
     };
     let directions = [&tally.measurement.read, &tally.measurement.write];
     let mb_s = directions.into_iter().flatten().map(|one| one.mb_s).sum();
-    Point {
+    MixPoint {
         read_percent: percent,
         iops: super::spread(runs.iter().map(super::rate_of)),
         mb_s: rounded(mb_s),
-        read: latency(Of::Read),
-        write: latency(Of::Write),
+        read: latency(LimitScope::Read),
+        write: latency(LimitScope::Write),
         of_ends: None,
     }
 }
 
 /// Computes each point's share of what reads alone and writes alone give in alternation: a read takes 1/(rate of reads
 /// alone) seconds, and a write likewise.
-fn share_of_ends(points: &mut [Point]) {
+fn share_of_ends(points: &mut [MixPoint]) {
     let end = |percent: u32| {
         let found = points.iter().find(|point| point.read_percent == percent);
         found.map(|point| point.iops[0]).filter(|iops| *iops > 0.0)
@@ -236,8 +236,8 @@ fn share_of_ends(points: &mut [Point]) {
 }
 
 /// Returns the step between adjacent mixes that keeps the least, if it is below the bound.
-fn falls_off(points: &[Point]) -> Option<Step> {
-    let steps = points.windows(2).map(|pair| Step {
+fn falls_off(points: &[MixPoint]) -> Option<MixStep> {
+    let steps = points.windows(2).map(|pair| MixStep {
         read_percent: [pair[0].read_percent, pair[1].read_percent],
         kept: rounded(pair[1].iops[0] / pair[0].iops[0].max(1e-9)),
     });
@@ -245,7 +245,7 @@ fn falls_off(points: &[Point]) -> Option<Step> {
     (steepest.kept < KEPT).then_some(steepest)
 }
 
-fn least_of_ends(points: &[Point]) -> Option<Share> {
+fn least_of_ends(points: &[MixPoint]) -> Option<Share> {
     let shares = points.iter().filter_map(|point| {
         Some(Share {
             read_percent: point.read_percent,
@@ -259,8 +259,8 @@ fn least_of_ends(points: &[Point]) -> Option<Share> {
 mod tests {
     use super::*;
 
-    fn points(all: &[(u32, f64)]) -> Vec<Point> {
-        let point = |&(read_percent, iops): &(u32, f64)| Point {
+    fn points(all: &[(u32, f64)]) -> Vec<MixPoint> {
+        let point = |&(read_percent, iops): &(u32, f64)| MixPoint {
             read_percent,
             iops: [iops; 3],
             mb_s: 0.0,

@@ -2,7 +2,7 @@
 //! there, and its line here. A file may define the load of one user: `; user_iops: ` (I/Os per second) and `; user: `
 //! (a description).
 
-use super::rate::Offered;
+use super::rate::OfferedRate;
 
 /// Name and job file of each load.
 const NAMED: [(&str, &str); 12] = [
@@ -64,9 +64,9 @@ pub fn user(name: &str) -> Option<User> {
 ///
 /// # Errors
 /// The load has no users; the message lists the loads that have.
-pub fn rate_of_users(name: &str, users: f64) -> Result<Offered, String> {
+pub fn rate_of_users(name: &str, users: f64) -> Result<OfferedRate, String> {
     match user(name) {
-        Some(user) => Ok(Offered::Iops((user.iops * users).max(1.0))),
+        Some(user) => Ok(OfferedRate::Iops((user.iops * users).max(1.0))),
         None => {
             let with: Vec<&str> = names().filter(|name| user(name).is_some()).collect();
             Err(format!(
@@ -101,7 +101,7 @@ mod tests {
     fn a_log_alone_reuses_a_few_gigabytes() {
         let text = text("wal").expect("it has a name");
         let load = Load::of_text("wal", text.to_owned()).expect("fio's words");
-        let Workload::Jobs(jobs) = &load.yours().workload else {
+        let Workload::Jobs(jobs) = &load.user_workload().workload else {
             panic!("jobs")
         };
         let size = jobs[0].size;
@@ -132,7 +132,7 @@ mod tests {
                 "{name}: {} is {iops}",
                 user.iops
             );
-            let Ok(Offered::Iops(rate)) = rate_of_users(name, 200.0) else {
+            let Ok(OfferedRate::Iops(rate)) = rate_of_users(name, 200.0) else {
                 panic!("{name}: a rate")
             };
             assert!((rate / (200.0 * iops) - 1.0).abs() < 1e-3, "{name}: {rate}");
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_kv_cache_is_read_by_layer() {
         let load = Load::of_text("kvcache", text("kvcache").expect("a load").to_owned());
-        let load = load.and_then(|load| load.at_rate(Offered::Iops(400.0)));
+        let load = load.and_then(|load| load.at_rate(OfferedRate::Iops(400.0)));
         let mean = load.expect("fio's words").mean_bytes().expect("a rate");
         assert_eq!(mean, 1_048_576.0 * (7.5 + 2.0) / 2.0);
     }
@@ -157,13 +157,15 @@ mod tests {
         let load = Load::of_text("a", text("vector-search").expect("a load").to_owned());
         let load = load.expect("fio's words");
         let of = |load: &Load| {
-            let Workload::Jobs(jobs) = &load.yours().workload else {
+            let Workload::Jobs(jobs) = &load.user_workload().workload else {
                 panic!("jobs")
             };
             (jobs[0].iodepth, jobs[0].iodepth_batch_complete_min)
         };
         assert_eq!(of(&load), (4, 4));
-        let paced = load.at_rate(Offered::Iops(20_000.0)).expect("no rate yet");
+        let paced = load
+            .at_rate(OfferedRate::Iops(20_000.0))
+            .expect("no rate yet");
         assert_eq!(of(&paced).1, 1);
     }
 }

@@ -29,7 +29,7 @@ use serde::Serialize;
 use text::problem::{Problem, Problems};
 use workload::job::{BlockSizes, Extent, Job, Mix};
 
-use super::failure_rates::{Class, FailureRate};
+use super::failure_rates::{DriveClass, FailureRate};
 use crate::review::results::rounded;
 
 const HOURS: f64 = 8766.0;
@@ -101,7 +101,7 @@ pub fn crashes(text: &str) -> Result<f64, String> {
 
 /// Options of an analysis of data loss.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct OddsRequest {
     /// Hours until a failed drive is replaced.
     pub replace_hours: f64,
     /// How often the machine fails in a year (power, kernel).
@@ -119,7 +119,7 @@ pub type PerYear = [f64; 3];
 
 /// Loss rates of one pool or drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct OddsAnswer {
     /// The pool or drive.
     pub drive: String,
     /// Bytes a host can address.
@@ -130,14 +130,14 @@ pub struct Answer {
     /// can fail without data loss.
     pub unreadable: Option<PerYear>,
     /// Most frequent cause of data loss.
-    pub cause: Cause,
+    pub cause: LossCause,
     /// Each kind of drive in it.
     pub drives: Vec<Repair>,
 }
 
 /// Most frequent cause of data loss.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Cause {
+pub struct LossCause {
     /// Number of drives that must have failed at once.
     pub drives: usize,
     /// Whether the machine crashes then.
@@ -154,7 +154,7 @@ pub struct Repair {
     /// Number of these drives in the pool.
     pub count: usize,
     /// Class of the drive; null if the user specified the failure rate and the class is unknown.
-    pub class: Option<Class>,
+    pub class: Option<DriveClass>,
     /// Annual failure rate: share of the drives that fails per year.
     pub failures: PerYear,
     /// Source of the failure rate.
@@ -170,7 +170,7 @@ type Set = (Vec<u16>, bool);
 
 /// A member in numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Numbers {
+struct MemberRisk {
     failures: PerYear,
     /// Years until it is repaired.
     repair: f64,
@@ -185,7 +185,7 @@ struct Numbers {
 /// # Errors
 /// All of it at once.
 pub fn check<'a>(
-    request: &Request,
+    request: &OddsRequest,
     drives: impl IntoIterator<Item = &'a DriveSheet> + Clone,
 ) -> Result<(), Problems> {
     let of_each = drives.clone().into_iter();
@@ -197,7 +197,7 @@ pub fn check<'a>(
     problems.or(())
 }
 
-fn check_drive(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
+fn check_drive(request: &OddsRequest, drive: &DriveSheet) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let cluster = drive.pool_config().and_then(|config| config.cluster());
     if cluster.is_some_and(|cluster| cluster.fold > 1) {
@@ -212,7 +212,7 @@ fn check_drive(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
         });
     }
     for member in kinds(drive) {
-        if Class::new(member).is_none() && given(request, member).is_none() {
+        if DriveClass::new(member).is_none() && given(request, member).is_none() {
             let of = match member.id == drive.id {
                 true => String::new(),
                 false => format!("{}: ", drive.id),
@@ -230,7 +230,7 @@ fn check_drive(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
 
 /// A rate for a drive that no pool has.
 fn unused<'a>(
-    request: &Request,
+    request: &OddsRequest,
     drives: impl IntoIterator<Item = &'a DriveSheet>,
 ) -> Result<(), Problems> {
     let known: Vec<&str> = drives
@@ -264,7 +264,7 @@ fn kinds(drive: &DriveSheet) -> Vec<&DriveSheet> {
     }
 }
 
-fn given(request: &Request, drive: &DriveSheet) -> Option<f64> {
+fn given(request: &OddsRequest, drive: &DriveSheet) -> Option<f64> {
     let named = |one: &&(Option<String>, f64)| one.0.as_ref() == Some(&drive.id);
     let named = request.failures.iter().find(named);
     let all = request.failures.iter().find(|one| one.0.is_none());
@@ -276,11 +276,11 @@ fn given(request: &Request, drive: &DriveSheet) -> Option<f64> {
 /// # Errors
 /// A drive whose failure rate is neither known nor given.
 pub fn measure(
-    request: &Request,
+    request: &OddsRequest,
     drive: &DriveSheet,
     lab: &Lab,
     tell: &dyn Fn(String),
-) -> Result<Answer, Problems> {
+) -> Result<OddsAnswer, Problems> {
     check_drive(request, drive)?;
     let of_member = match &drive.pool {
         Some(sheet) => sheet.members.clone(),
@@ -296,7 +296,7 @@ pub fn measure(
     for (index, kind) in kinds(drive).into_iter().enumerate() {
         tell(format!("rebuild of {}", kind.id));
         let repair = repair(request, kind, lab)?;
-        numbers.push(Numbers {
+        numbers.push(MemberRisk {
             failures: repair.failures,
             repair: (request.replace_hours + repair.rebuild_seconds / 3600.0) / HOURS,
             unreadable: repair.unreadable_per_bit.unwrap_or(0.0) * 8.0 * kind.capacity as f64,
@@ -306,18 +306,21 @@ pub fn measure(
         drives.push(Repair { count, ..repair });
     }
     let logs = drive.pool_config().map(log_members).unwrap_or_default();
-    let members = of_member.iter().enumerate().map(|(member, &kind)| Numbers {
-        exposed: match logs.contains(&(member as u16)) {
-            true => EXPOSED / (HOURS * 3600.0),
-            false => numbers[kind].repair,
-        },
-        ..numbers[kind]
-    });
-    let members: Vec<Numbers> = members.collect();
+    let members = of_member
+        .iter()
+        .enumerate()
+        .map(|(member, &kind)| MemberRisk {
+            exposed: match logs.contains(&(member as u16)) {
+                true => EXPOSED / (HOURS * 3600.0),
+                false => numbers[kind].repair,
+            },
+            ..numbers[kind]
+        });
+    let members: Vec<MemberRisk> = members.collect();
     let losses = [0, 1, 2].map(|end| losses(&sets, &members, request.crashes, end));
     let is_redundant = sets.iter().any(|set| is_redundant(&set));
     let unreadable = is_redundant.then(|| [0, 1, 2].map(|end| unreadable(&sets, &members, end)));
-    Ok(Answer {
+    Ok(OddsAnswer {
         drive: drive.id.clone(),
         usable_bytes: drive.capacity,
         losses,
@@ -328,9 +331,9 @@ pub fn measure(
 }
 
 /// How often all members of a set are failed at once, in a year.
-fn together(set: &[u16], members: &[Numbers], end: usize) -> f64 {
+fn together(set: &[u16], members: &[MemberRisk], end: usize) -> f64 {
     let of = |member: &u16| members[usize::from(*member)];
-    let missing = |one: Numbers| one.failures[end] * one.repair;
+    let missing = |one: MemberRisk| one.failures[end] * one.repair;
     let last = set.iter().map(|j| {
         let others = set.iter().filter(|i| *i != j).map(of).map(missing);
         of(j).failures[end] * others.product::<f64>()
@@ -339,7 +342,7 @@ fn together(set: &[u16], members: &[Numbers], end: usize) -> f64 {
 }
 
 /// Losses a year by one set of failed drives, with a crash or without.
-fn set_rate(set: &[u16], crash: bool, members: &[Numbers], crashes: f64, end: usize) -> f64 {
+fn set_rate(set: &[u16], crash: bool, members: &[MemberRisk], crashes: f64, end: usize) -> f64 {
     let exposed = set.iter().map(|&it| members[usize::from(it)].exposed);
     match (set.is_empty(), crash) {
         (true, _) => crashes,
@@ -351,7 +354,7 @@ fn set_rate(set: &[u16], crash: bool, members: &[Numbers], crashes: f64, end: us
 }
 
 /// Losses a year by the sets of a rule.
-fn losses(sets: &[Set], members: &[Numbers], crashes: f64, end: usize) -> f64 {
+fn losses(sets: &[Set], members: &[MemberRisk], crashes: f64, end: usize) -> f64 {
     let rates = sets
         .iter()
         .map(|(set, crash)| set_rate(set, *crash, members, crashes, end));
@@ -364,7 +367,7 @@ fn is_redundant((set, crash): &&Set) -> bool {
 }
 
 /// Rebuilds a year that read the last copy of something and meet an unreadable sector.
-fn unreadable(sets: &[Set], members: &[Numbers], end: usize) -> f64 {
+fn unreadable(sets: &[Set], members: &[MemberRisk], end: usize) -> f64 {
     let rates = sets.iter().filter(is_redundant).flat_map(|(set, _)| {
         let each = (0..set.len()).map(|last| {
             let mut failed = set.clone();
@@ -377,7 +380,7 @@ fn unreadable(sets: &[Set], members: &[Numbers], end: usize) -> f64 {
 }
 
 /// The number of failed drives, with a crash or without, that loses most often.
-fn cause(sets: &[Set], members: &[Numbers], crashes: f64) -> Cause {
+fn cause(sets: &[Set], members: &[MemberRisk], crashes: f64) -> LossCause {
     let mut rates: BTreeMap<(usize, bool), f64> = BTreeMap::new();
     for (set, crash) in sets {
         let rate = set_rate(set, *crash, members, crashes, 0);
@@ -388,7 +391,7 @@ fn cause(sets: &[Set], members: &[Numbers], crashes: f64) -> Cause {
         .into_iter()
         .max_by(|one, other| one.1.total_cmp(&other.1));
     let ((drives, crash), rate) = most.unwrap_or(((0, false), 0.0));
-    Cause {
+    LossCause {
         drives,
         crash,
         share: rounded(if all > 0.0 { rate / all } else { 0.0 }),
@@ -401,7 +404,7 @@ fn log_members(config: &PoolConfig<DriveConfig>) -> Vec<u16> {
     for tier in &config.tiers {
         if let Kind::IntentLog(_) = tier.kind {
             for log in tier.children.iter().skip(1) {
-                below(config, *log, &mut logs);
+                collect_members(config, *log, &mut logs);
             }
         }
     }
@@ -409,21 +412,21 @@ fn log_members(config: &PoolConfig<DriveConfig>) -> Vec<u16> {
 }
 
 /// Adds the members below a target.
-fn below(config: &PoolConfig<DriveConfig>, target: Target, members: &mut Vec<u16>) {
+fn collect_members(config: &PoolConfig<DriveConfig>, target: Target, members: &mut Vec<u16>) {
     match target {
         Target::Slice { member, .. } => members.push(member),
         Target::Tier(tier) => {
             for &child in &config.tiers[usize::from(tier)].children {
-                below(config, child, members);
+                collect_members(config, child, members);
             }
         }
     }
 }
 
 /// How often a drive fails, and how long its rebuild takes.
-fn repair(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Repair, Problems> {
-    let class = Class::new(drive);
-    let known: Option<FailureRate> = class.map(Class::rate);
+fn repair(request: &OddsRequest, drive: &DriveSheet, lab: &Lab) -> Result<Repair, Problems> {
+    let class = DriveClass::new(drive);
+    let known: Option<FailureRate> = class.map(DriveClass::rate);
     let said = given(request, drive);
     let (failures, source) = match (said, known) {
         (Some(said), _) => ([said; 3], String::from("given")),
@@ -445,7 +448,7 @@ fn repair(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Repair, Pr
 
 /// Seconds in which all of a drive is written (a new one) or read (one in use) in order, alone.
 fn pass_seconds(
-    request: &Request,
+    request: &OddsRequest,
     drive: &DriveSheet,
     lab: &Lab,
     mix: Mix,
@@ -491,8 +494,8 @@ fn pass_seconds(
 mod tests {
     use super::*;
 
-    fn alike(count: usize, failures: f64, repair: f64) -> Vec<Numbers> {
-        let one = Numbers {
+    fn alike(count: usize, failures: f64, repair: f64) -> Vec<MemberRisk> {
+        let one = MemberRisk {
             failures: [failures; 3],
             repair,
             unreadable: 0.01,

@@ -7,7 +7,7 @@
 use catalogue::{DriveSheet, Kind};
 use lab::Outcome;
 
-use super::slo::{Figure, Slo};
+use super::slo::{LimitMetric, Slo};
 use crate::ledger::support::{self, Statement};
 
 /// Figures that describe how garbage collection delays writes below saturation.
@@ -39,7 +39,7 @@ pub(super) fn statement(drive: &DriveSheet, depends: bool) -> Statement {
 /// As [`statement`], for an answer that depends on a percentile if one is limited and the load writes.
 pub(super) fn statement_for(drive: &DriveSheet, slo: &Slo, writes: bool) -> Statement {
     let mut limits = slo.limits.iter();
-    let percentile = limits.any(|it| matches!(it.figure, Figure::Percentile(_)));
+    let percentile = limits.any(|it| matches!(it.figure, LimitMetric::Percentile(_)));
     statement(drive, percentile && writes)
 }
 

@@ -80,7 +80,7 @@ impl Prices {
             if let Some(written) = root.maybe_text("power") {
                 prices.kwh = number(&written, "USD/kWh");
                 if prices.kwh.is_none() {
-                    root.wrong(
+                    root.add_problem(
                         "power",
                         format!("`{written}` is not a price of power"),
                         "write it as \"0.30 USD/kWh\"",
@@ -90,7 +90,7 @@ impl Prices {
             if let Some(written) = root.maybe_text("place") {
                 prices.place = number(&written, "USD/month");
                 if prices.place.is_none() {
-                    root.wrong(
+                    root.add_problem(
                         "place",
                         format!("`{written}` is not a price of a drive slot"),
                         "write the price per drive as \"2.50 USD/month\"",
@@ -105,7 +105,7 @@ impl Prices {
                         || String::from("`drivelab drives` lists the drives"),
                         |near| format!("did you mean `{near}`?"),
                     );
-                    page.wrong(
+                    page.add_problem(
                         value.span(),
                         format!("drives: there is no drive `{name}`"),
                         help,
@@ -117,7 +117,7 @@ impl Prices {
                     Some(price) => {
                         prices.drives.insert(name, price);
                     }
-                    None => page.wrong(
+                    None => page.add_problem(
                         value.span(),
                         format!("drives.{name}: no price"),
                         "write it as \"450 USD\" for a drive, \"0.12 USD/GB\", or \"0 USD\" for one that you have",
@@ -129,12 +129,12 @@ impl Prices {
     }
 
     /// Returns the price of a drive, or of all members of a pool; `None` if a price is missing.
-    pub fn of(&self, drive: &DriveSheet) -> Option<f64> {
+    pub fn price(&self, drive: &DriveSheet) -> Option<f64> {
         if drive.pool.is_some() {
             return drive
                 .named_members()
                 .into_iter()
-                .map(|(_, member)| self.of(member))
+                .map(|(_, member)| self.price(member))
                 .sum();
         }
         Some(match self.drives.get(&drive.id)? {
@@ -181,7 +181,7 @@ mod tests {
     fn drives_and_pools_cost_what_the_file_says() {
         let text = "power = \"0.30 USD/kWh\"\n[drives]\np4801x-100 = \"109 USD\"\nd7-p5510-3840 = \"0.10 USD/GB\"\n";
         let prices = Prices::read("prices.toml", text, &[]).expect("it is right");
-        let of = |name: &str| prices.of(&catalogue::drive(name).expect("built in"));
+        let of = |name: &str| prices.price(&catalogue::drive(name).expect("built in"));
         assert_eq!(of("mirror(2*p4801x-100)"), Some(218.0));
         let gigabytes = of("d7-p5510-3840").expect("a price");
         assert!((gigabytes - 384.0).abs() < 0.1, "{gigabytes}");
@@ -211,7 +211,7 @@ mod tests {
         let text = example();
         let prices = Prices::read("prices.toml", &text, &[]).expect("it is right");
         let sheet = catalogue::drive("p4800x-375").expect("built in");
-        assert_eq!(prices.of(&sheet), sheet.price_usd);
+        assert_eq!(prices.price(&sheet), sheet.price_usd);
         assert!(sheet.price_usd.is_some());
         assert_eq!((prices.kwh, prices.place), (None, None));
     }

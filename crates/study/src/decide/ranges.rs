@@ -17,7 +17,11 @@ impl Ranges {
     /// Returns the ranges for this number of threads of a load with this `rw` and these other options. Threads share
     /// the whole drive if the user sets the addresses, if the load is random, and if there are more threads than
     /// percents.
-    pub fn of<'a>(rw: &str, mut options: impl Iterator<Item = &'a str>, threads: u32) -> Ranges {
+    pub fn for_threads<'a>(
+        rw: &str,
+        mut options: impl Iterator<Item = &'a str>,
+        threads: u32,
+    ) -> Ranges {
         let shared = fio::is_random(rw) || options.any(|key| WHERE.contains(&key));
         Ranges {
             each: ((2..=100).contains(&threads) && !shared).then(|| 100 / threads),

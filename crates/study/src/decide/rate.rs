@@ -16,7 +16,7 @@ use text::quantity::{Rate as Bytes, quantity};
 use workload::job::{BlockSizes, Job, Mix, Rate, RateProcess};
 
 use super::load::OPEN_DEPTH;
-use super::slo::{self, Figure, Of, Slo};
+use super::slo::{self, LimitMetric, LimitScope, Slo};
 
 /// Minimum share of the arriving I/Os that a drive must complete to keep up.
 pub const KEPT_UP: f64 = 0.97;
@@ -24,23 +24,23 @@ pub const KEPT_UP: f64 = 0.97;
 /// Rate on all drives, per second.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Offered {
+pub enum OfferedRate {
     /// I/Os per second.
     Iops(f64),
     /// Bytes per second.
     Bytes(f64),
 }
 
-impl Offered {
+impl OfferedRate {
     /// Parses `50k` (IOPS) or `300MB/s`.
     ///
     /// # Errors
     /// A description of the allowed form.
-    pub fn read(text: &str) -> Result<Offered, String> {
+    pub fn read(text: &str) -> Result<OfferedRate, String> {
         let help = "write IOPS, such as 50k, or bytes per second, such as 300MB/s";
         let read = match text.ends_with("/s") {
-            true => quantity::<Bytes>(text).map(|rate| Offered::Bytes(rate.0)),
-            false => slo::count(text).map(Offered::Iops),
+            true => quantity::<Bytes>(text).map(|rate| OfferedRate::Bytes(rate.0)),
+            false => slo::count(text).map(OfferedRate::Iops),
         };
         match read {
             Ok(rate) if rate.value() >= 1.0 && rate.value() <= 1e12 => Ok(rate),
@@ -49,11 +49,14 @@ impl Offered {
     }
 
     /// Returns the total rate that limits require, if any: the first of `iops>` and `bw>` without a direction.
-    pub fn asked_by(slo: &Slo) -> Option<Offered> {
-        let all = slo.limits.iter().filter(|limit| limit.of == Of::All);
+    pub fn asked_by(slo: &Slo) -> Option<OfferedRate> {
+        let all = slo
+            .limits
+            .iter()
+            .filter(|limit| limit.of == LimitScope::All);
         let mut rates = all.filter_map(|limit| match limit.figure {
-            Figure::Iops => Some(Offered::Iops(limit.bound)),
-            Figure::Bandwidth => Some(Offered::Bytes(limit.bound * 1e6)),
+            LimitMetric::Iops => Some(OfferedRate::Iops(limit.bound)),
+            LimitMetric::Bandwidth => Some(OfferedRate::Bytes(limit.bound * 1e6)),
             _ => None,
         });
         rates.next()
@@ -61,15 +64,15 @@ impl Offered {
 
     const fn value(self) -> f64 {
         match self {
-            Offered::Iops(value) | Offered::Bytes(value) => value,
+            OfferedRate::Iops(value) | OfferedRate::Bytes(value) => value,
         }
     }
 
     /// Returns text such as `50 k IOPS`.
     pub fn words(self) -> String {
         match self {
-            Offered::Iops(iops) => format!("{} IOPS", count(iops)),
-            Offered::Bytes(bytes) => megabytes_a_second(bytes * 1e-6),
+            OfferedRate::Iops(iops) => format!("{} IOPS", count(iops)),
+            OfferedRate::Bytes(bytes) => megabytes_a_second(bytes * 1e-6),
         }
     }
 }
@@ -89,7 +92,7 @@ struct Flow<'a> {
 ///
 /// # Errors
 /// A job that cannot have a rate.
-pub fn at(jobs: &[Job], offered: Offered) -> Result<(Vec<Job>, f64), Problems> {
+pub fn paced_jobs(jobs: &[Job], offered: OfferedRate) -> Result<(Vec<Job>, f64), Problems> {
     let mut problems = Problems::default();
     for job in jobs {
         if let Some(what) = refusal(job) {
@@ -100,8 +103,8 @@ pub fn at(jobs: &[Job], offered: Offered) -> Result<(Vec<Job>, f64), Problems> {
     problems.or(())?;
     let flows: Vec<Flow<'_>> = jobs.iter().flat_map(flows).collect();
     let each = match offered {
-        Offered::Iops(iops) => iops / flows.iter().map(|flow| flow.weight).sum::<f64>(),
-        Offered::Bytes(bytes) => {
+        OfferedRate::Iops(iops) => iops / flows.iter().map(|flow| flow.weight).sum::<f64>(),
+        OfferedRate::Bytes(bytes) => {
             let weighted = flows.iter().map(|flow| flow.weight * flow.bytes);
             bytes / weighted.sum::<f64>()
         }
@@ -231,7 +234,7 @@ mod tests {
 
     fn jobs(text: &str) -> Vec<Job> {
         let load = Load::of_text("a job", text.to_owned()).expect("fio's words");
-        let Workload::Jobs(jobs) = &load.yours().workload else {
+        let Workload::Jobs(jobs) = &load.user_workload().workload else {
             panic!("jobs")
         };
         jobs.clone()
@@ -253,7 +256,8 @@ mod tests {
         for name in named::names() {
             let before = jobs(named::text(name).expect("it has a name"));
             for rate in [100.0, 5_000.0, 50_000.0, 400_000.0] {
-                let (after, total) = at(&before, Offered::Iops(rate)).expect("no rate yet");
+                let (after, total) =
+                    paced_jobs(&before, OfferedRate::Iops(rate)).expect("no rate yet");
                 assert_eq!(offered(&after), total, "{name}");
                 assert!(
                     (total / rate - 1.0).abs() < 0.05,
@@ -266,7 +270,8 @@ mod tests {
     #[test]
     fn bytes_a_second_are_those_of_the_blocks() {
         let before = jobs(named::text("nfs-sync").expect("it has a name"));
-        let (after, total) = at(&before, Offered::Bytes(327.68e6)).expect("no rate yet");
+        let (after, total) =
+            paced_jobs(&before, OfferedRate::Bytes(327.68e6)).expect("no rate yet");
         assert_eq!((total, after[0].numjobs), (10_000.0, 8));
         assert_eq!(after[0].iodepth, OPEN_DEPTH);
     }
@@ -274,7 +279,7 @@ mod tests {
     #[test]
     fn reads_and_writes_arrive_by_themselves_and_syncs_keep_their_depth() {
         let before = jobs(named::text("oltp").expect("it has a name"));
-        let (after, _) = at(&before, Offered::Iops(33_000.0)).expect("no rate yet");
+        let (after, _) = paced_jobs(&before, OfferedRate::Iops(33_000.0)).expect("no rate yet");
         let shown: Vec<(Mix, u32, f64)> = after
             .iter()
             .map(|job| (job.mix, job.iodepth, offered(std::slice::from_ref(job))))
@@ -292,24 +297,24 @@ mod tests {
     #[test]
     fn a_rate_of_its_own_is_no_rate_of_ours() {
         let before = jobs("[a]\nrw=read\nbs=4k\nrate_iops=100\n");
-        let problems = at(&before, Offered::Iops(5.0)).expect_err("it has one");
+        let problems = paced_jobs(&before, OfferedRate::Iops(5.0)).expect_err("it has one");
         assert!(problems.0[0].what.contains("a rate of its own"));
     }
 
     #[test]
     fn a_limit_on_the_rate_of_all_is_a_rate() {
-        let of = |text: &str| Offered::asked_by(&Slo::read(text).expect("limits"));
-        assert_eq!(of("p99<1ms,iops>50k"), Some(Offered::Iops(50_000.0)));
-        assert_eq!(of("bw>1GB/s"), Some(Offered::Bytes(1e9)));
+        let of = |text: &str| OfferedRate::asked_by(&Slo::read(text).expect("limits"));
+        assert_eq!(of("p99<1ms,iops>50k"), Some(OfferedRate::Iops(50_000.0)));
+        assert_eq!(of("bw>1GB/s"), Some(OfferedRate::Bytes(1e9)));
         assert_eq!(of("p99<1ms,read.iops>50k"), None);
     }
 
     #[test]
     fn rates_are_read_with_their_unit() {
-        assert_eq!(Offered::read("50k"), Ok(Offered::Iops(50_000.0)));
-        assert_eq!(Offered::read("300MB/s"), Ok(Offered::Bytes(300e6)));
+        assert_eq!(OfferedRate::read("50k"), Ok(OfferedRate::Iops(50_000.0)));
+        assert_eq!(OfferedRate::read("300MB/s"), Ok(OfferedRate::Bytes(300e6)));
         for wrong in ["", "0", "-5", "50kb", "MB/s", "fast"] {
-            Offered::read(wrong).expect_err(wrong);
+            OfferedRate::read(wrong).expect_err(wrong);
         }
     }
 }

@@ -17,7 +17,7 @@ use text::quantity::{Rate, Watts, quantity, split};
 /// I/Os that a limit applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Of {
+pub enum LimitScope {
     /// Reads, writes and syncs: latencies separately, rates together.
     All,
     /// Only reads.
@@ -30,7 +30,7 @@ pub enum Of {
 
 /// Figure that is limited.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub enum Figure {
+pub enum LimitMetric {
     /// Mean latency in microseconds.
     Mean,
     /// A percentile of latency, given in percent; the value is in microseconds.
@@ -45,25 +45,28 @@ pub enum Figure {
     Years,
 }
 
-impl Figure {
+impl LimitMetric {
     /// Checks whether the bound is an upper bound.
     pub const fn is_from_above(self) -> bool {
-        matches!(self, Figure::Mean | Figure::Percentile(_) | Figure::Watts)
+        matches!(
+            self,
+            LimitMetric::Mean | LimitMetric::Percentile(_) | LimitMetric::Watts
+        )
     }
 
     /// Checks whether it is a latency.
     pub const fn is_latency(self) -> bool {
-        matches!(self, Figure::Mean | Figure::Percentile(_))
+        matches!(self, LimitMetric::Mean | LimitMetric::Percentile(_))
     }
 
     /// Returns its unit in results.
     pub const fn unit(self) -> &'static str {
         match self {
-            Figure::Mean | Figure::Percentile(_) => "us",
-            Figure::Iops => "IOPS",
-            Figure::Bandwidth => "MB/s",
-            Figure::Watts => "W",
-            Figure::Years => "years",
+            LimitMetric::Mean | LimitMetric::Percentile(_) => "us",
+            LimitMetric::Iops => "IOPS",
+            LimitMetric::Bandwidth => "MB/s",
+            LimitMetric::Watts => "W",
+            LimitMetric::Years => "years",
         }
     }
 }
@@ -74,10 +77,10 @@ pub struct Limit {
     /// Text for display: `read.p99 < 1 ms`.
     pub text: String,
     /// I/Os that it applies to.
-    pub of: Of,
+    pub of: LimitScope,
     /// Figure that is limited.
     #[serde(skip)]
-    pub figure: Figure,
+    pub figure: LimitMetric,
     /// The bound, in the figure's unit.
     pub bound: f64,
     /// Unit of the bound.
@@ -177,7 +180,7 @@ impl Slo {
     /// Returns the highest percentile that is limited.
     pub fn deepest(&self) -> Option<f64> {
         let percent = self.limits.iter().filter_map(|limit| match limit.figure {
-            Figure::Percentile(percent) => Some(percent),
+            LimitMetric::Percentile(percent) => Some(percent),
             _ => None,
         });
         percent.max_by(f64::total_cmp)
@@ -200,9 +203,9 @@ impl Slo {
 const HELP: &str = "write FIGURE<VALUE or FIGURE>VALUE, such as p99<1ms, read.p99.9<5ms, mean<200us, iops>50k, bw>1GB/s, \
                     watts<10W or years>5";
 
-type Wrong = (String, String);
+type LimitError = (String, String);
 
-fn wrong(what: impl Into<String>, help: impl Into<String>) -> Wrong {
+fn limit_error(what: impl Into<String>, help: impl Into<String>) -> LimitError {
     (what.into(), help.into())
 }
 
@@ -215,13 +218,13 @@ const COMPARISONS: [(&str, Option<bool>); 5] = [
     ("=", None),
 ];
 
-fn limit(written: &str) -> Result<Limit, Wrong> {
+fn limit(written: &str) -> Result<Limit, LimitError> {
     if written.is_empty() {
-        return Err(wrong("an empty limit", HELP));
+        return Err(limit_error("an empty limit", HELP));
     }
     let at = written.find(['<', '>', '=']);
     let Some((name, rest)) = at.map(|at| written.split_at(at)) else {
-        return Err(wrong(format!("`{written}` bounds nothing"), HELP));
+        return Err(limit_error(format!("`{written}` bounds nothing"), HELP));
     };
     let found = COMPARISONS
         .iter()
@@ -235,16 +238,16 @@ fn limit(written: &str) -> Result<Limit, Wrong> {
             true => ("above", "<"),
             false => ("below", ">"),
         };
-        return Err(wrong(
+        return Err(limit_error(
             format!("`{written}`: {name} is bounded from {is}"),
             format!("{name}{right}{}", value.trim()),
         ));
     }
     let bound = bound(figure, value.trim())?;
-    if of == Of::Sync && !figure.is_latency()
-        || of != Of::All && matches!(figure, Figure::Watts | Figure::Years)
+    if of == LimitScope::Sync && !figure.is_latency()
+        || of != LimitScope::All && matches!(figure, LimitMetric::Watts | LimitMetric::Years)
     {
-        return Err(wrong(
+        return Err(limit_error(
             format!("`{name}`: there is no such figure of one direction"),
             "sync has latencies; watts and years are of the whole drive",
         ));
@@ -259,11 +262,11 @@ fn limit(written: &str) -> Result<Limit, Wrong> {
     })
 }
 
-fn direction(name: &str) -> Result<(Of, &str), Wrong> {
+fn direction(name: &str) -> Result<(LimitScope, &str), LimitError> {
     for (prefix, of) in [
-        ("read.", Of::Read),
-        ("write.", Of::Write),
-        ("sync.", Of::Sync),
+        ("read.", LimitScope::Read),
+        ("write.", LimitScope::Write),
+        ("sync.", LimitScope::Sync),
     ] {
         if let Some(rest) = name.strip_prefix(prefix) {
             return Ok((of, rest));
@@ -272,7 +275,7 @@ fn direction(name: &str) -> Result<(Of, &str), Wrong> {
     match name.split_once('.') {
         Some((direction, figure)) if !name.starts_with('p') && !figure.is_empty() => {
             let near = nearest(direction, ["read", "write", "sync"]);
-            Err(wrong(
+            Err(limit_error(
                 format!("`{name}`: no direction `{direction}`"),
                 near.map_or_else(
                     || String::from("read., write. or sync."),
@@ -280,31 +283,33 @@ fn direction(name: &str) -> Result<(Of, &str), Wrong> {
                 ),
             ))
         }
-        _ => Ok((Of::All, name)),
+        _ => Ok((LimitScope::All, name)),
     }
 }
 
-fn figure(name: &str) -> Result<Figure, Wrong> {
+fn figure(name: &str) -> Result<LimitMetric, LimitError> {
     if let Some(percent) = name.strip_prefix('p') {
         return match percent.parse::<f64>() {
-            Ok(percent) if (1.0..=99.999).contains(&percent) => Ok(Figure::Percentile(percent)),
-            _ => Err(wrong(
+            Ok(percent) if (1.0..=99.999).contains(&percent) => {
+                Ok(LimitMetric::Percentile(percent))
+            }
+            _ => Err(limit_error(
                 format!("invalid percentile `{name}`"),
                 "p1 to p99.999, such as p99 or p99.9",
             )),
         };
     }
-    const NAMES: [(&str, Figure); 5] = [
-        ("mean", Figure::Mean),
-        ("iops", Figure::Iops),
-        ("bw", Figure::Bandwidth),
-        ("watts", Figure::Watts),
-        ("years", Figure::Years),
+    const NAMES: [(&str, LimitMetric); 5] = [
+        ("mean", LimitMetric::Mean),
+        ("iops", LimitMetric::Iops),
+        ("bw", LimitMetric::Bandwidth),
+        ("watts", LimitMetric::Watts),
+        ("years", LimitMetric::Years),
     ];
     let found = NAMES.iter().find(|(known, _)| *known == name);
     found.map(|(_, figure)| *figure).ok_or_else(|| {
         let near = nearest(name, NAMES.map(|(known, _)| known));
-        wrong(
+        limit_error(
             format!("no figure is called `{name}`"),
             near.map_or_else(
                 || String::from(HELP),
@@ -314,18 +319,18 @@ fn figure(name: &str) -> Result<Figure, Wrong> {
     })
 }
 
-fn bound(figure: Figure, value: &str) -> Result<f64, Wrong> {
+fn bound(figure: LimitMetric, value: &str) -> Result<f64, LimitError> {
     let read = match figure {
-        Figure::Mean | Figure::Percentile(_) => quantity::<Span>(value).map(Span::us),
-        Figure::Iops => count(value),
-        Figure::Bandwidth => quantity::<Rate>(value).map(|rate| rate.0 * 1e-6),
-        Figure::Watts => quantity::<Watts>(value).map(|watts| watts.0),
-        Figure::Years => years(value),
+        LimitMetric::Mean | LimitMetric::Percentile(_) => quantity::<Span>(value).map(Span::us),
+        LimitMetric::Iops => count(value),
+        LimitMetric::Bandwidth => quantity::<Rate>(value).map(|rate| rate.0 * 1e-6),
+        LimitMetric::Watts => quantity::<Watts>(value).map(|watts| watts.0),
+        LimitMetric::Years => years(value),
     };
     match read {
         Ok(bound) if bound > 0.0 && bound.is_finite() => Ok(bound),
-        Ok(_) => Err(wrong(format!("`{value}` is not above zero"), HELP)),
-        Err(help) => Err(wrong(format!("invalid value `{value}`"), help)),
+        Ok(_) => Err(limit_error(format!("`{value}` is not above zero"), HELP)),
+        Err(help) => Err(limit_error(format!("invalid value `{value}`"), help)),
     }
 }
 
@@ -347,22 +352,22 @@ fn years(text: &str) -> Result<f64, String> {
     }
 }
 
-fn shown(figure: Figure, bound: f64) -> String {
+fn shown(figure: LimitMetric, bound: f64) -> String {
     let number = |value: f64| trimmed(&format!("{value:.3}")).to_owned();
     match figure {
-        Figure::Mean | Figure::Percentile(_) => match bound {
+        LimitMetric::Mean | LimitMetric::Percentile(_) => match bound {
             us if us >= 1e6 => format!("{} s", number(us / 1e6)),
             us if us >= 1e3 => format!("{} ms", number(us / 1e3)),
             us => format!("{} us", number(us)),
         },
-        Figure::Iops => match bound {
+        LimitMetric::Iops => match bound {
             iops if iops >= 1e6 => format!("{}M", number(iops / 1e6)),
             iops if iops >= 1e3 => format!("{}k", number(iops / 1e3)),
             iops => number(iops),
         },
-        Figure::Bandwidth => format!("{} MB/s", number(bound)),
-        Figure::Watts => format!("{} W", number(bound)),
-        Figure::Years => number(bound),
+        LimitMetric::Bandwidth => format!("{} MB/s", number(bound)),
+        LimitMetric::Watts => format!("{} W", number(bound)),
+        LimitMetric::Years => number(bound),
     }
 }
 

@@ -97,7 +97,7 @@ mod tests {
 
     fn of(text: &str) -> Syncs {
         let load = Load::of_text("a job", text.to_owned()).expect("fio's words");
-        Syncs::count(&load.yours().workload)
+        Syncs::count(&load.user_workload().workload)
     }
 
     #[test]

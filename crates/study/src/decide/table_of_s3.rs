@@ -26,7 +26,7 @@ pub struct TableRow {
 }
 
 /// Subject of S3's Table 1: writes that last five years, and mixed I/O of a mirror.
-struct Table {
+struct S3TableInputs {
     years: f64,
     /// Bytes of an I/O, in KiB.
     io_kib: f64,
@@ -34,7 +34,7 @@ struct Table {
     copies: f64,
 }
 
-const TABLE: Table = Table {
+const TABLE: S3TableInputs = S3TableInputs {
     years: 5.0,
     io_kib: 32.0,
     writes: 0.3,
@@ -50,7 +50,7 @@ pub fn table_of_s3() -> Result<Vec<TableRow>, Problems> {
     let printed = |id: &str| {
         let mut rows = ledger.iter().flat_map(|file| &file.rows);
         match rows.find(|row| row.id == id).map(|row| &row.published) {
-            Some(crate::ledger::Published::Number(number)) => Ok(*number),
+            Some(crate::ledger::PublishedValue::Number(number)) => Ok(*number),
             _ => Err(Problems::defect("ledger", format!("{id} is not a number"))),
         }
     };

@@ -7,33 +7,33 @@ use serde::Serialize;
 use statistics::{AnatomyBands, Histogram, Measured};
 
 use super::load::Height;
-use super::slo::{Figure, Limit, Of};
+use super::slo::{Limit, LimitMetric, LimitScope};
 use crate::review::measure::{Keep, measurement};
 use crate::review::results::{Measurement, rounded};
 use lab::{Outcome, ThreadOutcome};
 
 /// One direction over all threads and runs.
 #[derive(Clone, Debug, Default)]
-struct Flow {
+struct DirectionTally {
     latency: Histogram,
     bands: AnatomyBands,
 }
 
 /// A figure with its 95 % confidence interval, if known.
-type Known = (f64, Option<[f64; 2]>);
+type Estimate = (f64, Option<[f64; 2]>);
 
-type Direction = fn(&ThreadOutcome) -> &Measured;
+type DirectionSelector = fn(&ThreadOutcome) -> &Measured;
 
 /// Directions that have latencies, in the order of [`Tally::flows`].
-const DIRECTIONS: [(Of, &str, Direction); 3] = [
-    (Of::Read, "reads", |thread| &thread.read),
-    (Of::Write, "writes", |thread| &thread.write),
-    (Of::Sync, "syncs", |thread| &thread.sync),
+const DIRECTIONS: [(LimitScope, &str, DirectionSelector); 3] = [
+    (LimitScope::Read, "reads", |thread| &thread.read),
+    (LimitScope::Write, "writes", |thread| &thread.write),
+    (LimitScope::Sync, "syncs", |thread| &thread.sync),
 ];
 
-impl Flow {
-    fn of(runs: &[&Outcome], direction: Direction) -> Flow {
-        let mut all = Flow::default();
+impl DirectionTally {
+    fn from_runs(runs: &[&Outcome], direction: DirectionSelector) -> DirectionTally {
+        let mut all = DirectionTally::default();
         for (index, run) in runs.iter().enumerate() {
             let mut latency = Histogram::default();
             for measured in run.threads.iter().map(direction) {
@@ -48,9 +48,9 @@ impl Flow {
         all
     }
 
-    fn figure(&self, figure: Figure) -> Option<Known> {
+    fn figure(&self, figure: LimitMetric) -> Option<Estimate> {
         match figure {
-            Figure::Percentile(percent) => {
+            LimitMetric::Percentile(percent) => {
                 let known = self.latency.percentile_interval(percent)?;
                 let ends = [known.low.us(), known.high.us()];
                 Some((known.value.us(), Some(ends)))
@@ -110,15 +110,15 @@ pub struct Wait {
 pub struct Tally {
     /// Figures as in a review.
     pub measurement: Measurement,
-    flows: [Flow; 3],
+    flows: [DirectionTally; 3],
 }
 
 impl Tally {
     /// Combines these runs of one load.
-    pub fn of(runs: &[&Outcome]) -> Tally {
+    pub fn from_runs(runs: &[&Outcome]) -> Tally {
         Tally {
             measurement: measurement(runs, Keep::default()),
-            flows: DIRECTIONS.map(|(_, _, direction)| Flow::of(runs, direction)),
+            flows: DIRECTIONS.map(|(_, _, direction)| DirectionTally::from_runs(runs, direction)),
         }
     }
 
@@ -131,14 +131,16 @@ impl Tally {
     pub fn reading(&self, limit: &Limit, years: Option<f64>) -> Reading {
         let mut slowest = None;
         let figure = match limit.figure {
-            Figure::Mean | Figure::Percentile(_) => self.slowest(limit).map(|(name, figure)| {
-                slowest = (limit.of == Of::All).then_some(name);
-                figure
-            }),
-            Figure::Iops => Some((self.rate(limit.of, |one| one.iops), None)),
-            Figure::Bandwidth => Some((self.rate(limit.of, |one| one.mb_s), None)),
-            Figure::Watts => self.measurement.watts.map(|watts| (watts, None)),
-            Figure::Years => years.map(|years| (years, None)),
+            LimitMetric::Mean | LimitMetric::Percentile(_) => {
+                self.slowest(limit).map(|(name, figure)| {
+                    slowest = (limit.of == LimitScope::All).then_some(name);
+                    figure
+                })
+            }
+            LimitMetric::Iops => Some((self.rate(limit.of, |one| one.iops), None)),
+            LimitMetric::Bandwidth => Some((self.rate(limit.of, |one| one.mb_s), None)),
+            LimitMetric::Watts => self.measurement.watts.map(|watts| (watts, None)),
+            LimitMetric::Years => years.map(|years| (years, None)),
         };
         let (value, interval) = figure.unzip();
         Reading {
@@ -155,28 +157,32 @@ impl Tally {
     }
 
     /// Returns a latency of one direction in microseconds; `None` without such I/Os, or with too few for a percentile.
-    pub fn latency_us(&self, of: Of, figure: Figure) -> Option<f64> {
+    pub fn latency_us(&self, of: LimitScope, figure: LimitMetric) -> Option<f64> {
         let at = DIRECTIONS.iter().position(|(known, ..)| *known == of)?;
         let (value, _) = self.flows[at].figure(figure)?;
         Some(rounded(value))
     }
 
-    fn rate(&self, of: Of, figure: fn(&crate::review::results::Figures) -> f64) -> f64 {
+    fn rate(
+        &self,
+        of: LimitScope,
+        figure: fn(&crate::review::results::DirectionResult) -> f64,
+    ) -> f64 {
         let reads = self.measurement.read.as_ref().map_or(0.0, figure);
         let writes = self.measurement.write.as_ref().map_or(0.0, figure);
         match of {
-            Of::All => reads + writes,
-            Of::Read => reads,
-            Of::Write | Of::Sync => writes,
+            LimitScope::All => reads + writes,
+            LimitScope::Read => reads,
+            LimitScope::Write | LimitScope::Sync => writes,
         }
     }
 
     /// Returns the directions with I/Os that a latency's limit applies to.
-    fn wanted(&self, limit: &Limit) -> impl Iterator<Item = (&'static str, &Flow)> {
+    fn wanted(&self, limit: &Limit) -> impl Iterator<Item = (&'static str, &DirectionTally)> {
         let of_limit = limit.of;
         let all = DIRECTIONS.iter().zip(&self.flows);
         let wanted = all.filter(move |((of, ..), flow)| {
-            (of_limit == Of::All || of_limit == *of) && flow.latency.count() > 0
+            (of_limit == LimitScope::All || of_limit == *of) && flow.latency.count() > 0
         });
         wanted.map(|((_, name, _), flow)| (*name, flow))
     }
@@ -190,8 +196,8 @@ impl Tally {
 
     /// Returns the largest figure among the directions that a latency's limit applies to; `None` if one of them has
     /// too few I/Os.
-    fn slowest(&self, limit: &Limit) -> Option<(&'static str, Known)> {
-        let mut worst: Option<(&str, Known)> = None;
+    fn slowest(&self, limit: &Limit) -> Option<(&'static str, Estimate)> {
+        let mut worst: Option<(&str, Estimate)> = None;
         for (name, flow) in self.wanted(limit) {
             let figure = flow.figure(limit.figure)?;
             if worst.is_none_or(|(_, (value, _))| figure.0 > value) {
@@ -209,10 +215,10 @@ impl Tally {
             .iter()
             .position(|(_, name, _)| *name == direction)?;
         let from = match limit.figure {
-            Figure::Percentile(percent) => percent,
+            LimitMetric::Percentile(percent) => percent,
             _ => 0.0,
         };
-        let bands = self.flows[index].bands.between(&[from, 100.0]);
+        let bands = self.flows[index].bands.percentile_bands(&[from, 100.0]);
         let band = bands.first().filter(|band| band.count > 0)?;
         let all: f64 = band.mean_ns.iter().sum();
         let parts = Part::ALL.iter().zip(band.mean_ns);

@@ -6,7 +6,9 @@
 //! from when it is full.
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::{GoOn, Lab, Machine, Outcome, Scenario, Start, TraceReplay, Work, to_the_end};
+use lab::{
+    Lab, Machine, Outcome, ProgressCallback, Scenario, Start, TraceReplay, Work, to_the_end,
+};
 use model::media::{DriveConfig, Precondition};
 use model::tier::Kind;
 use model::{Gauge, Span};
@@ -14,13 +16,13 @@ use serde::Serialize;
 use text::problem::Problems;
 use workload::fio::{self, Surroundings};
 use workload::job::Job;
-use workload::replay::Beyond;
+use workload::replay::OutOfRangePolicy;
 
-use super::rate::{self, Offered};
+use super::rate::{self, OfferedRate};
 use super::slo::Slo;
 use super::syncs::Syncs;
 use super::tally::Tally;
-use crate::review::{Workload, Yours};
+use crate::review::{UserWorkload, Workload};
 
 /// Default maximum of the counted time of a job.
 const USUAL: Span = Span::from_ms(500);
@@ -66,7 +68,7 @@ const READ_EVERY: Span = Span::from_ms(100);
 pub fn stays_in_memory(drive: &DriveSheet, outcomes: &[Outcome]) -> Option<f64> {
     dirty_max(drive)?;
     let of = |outcome: &Outcome| {
-        let levels = outcome.over_time.of(Gauge::DirtyBytes)?;
+        let levels = outcome.over_time.series(Gauge::DirtyBytes)?;
         let every = outcome.over_time.every.ns().max(1);
         let counted = (outcome.counted.ns() / every) as usize;
         let end = levels.last()?;
@@ -74,7 +76,8 @@ pub fn stays_in_memory(drive: &DriveSheet, outcomes: &[Outcome]) -> Option<f64> 
             Some(index) => levels[index],
             None => 0.0,
         };
-        let written = Tally::of(&[outcome]).written_bytes_a_second() * outcome.counted.seconds();
+        let written =
+            Tally::from_runs(&[outcome]).written_bytes_a_second() * outcome.counted.seconds();
         Some(((end - begin) / written.max(1.0)).clamp(0.0, 1.0))
     };
     outcomes.iter().filter_map(of).max_by(f64::total_cmp)
@@ -111,13 +114,13 @@ pub struct LoadFacts {
 /// A load with its limits.
 #[derive(Clone, Debug)]
 pub struct Load {
-    yours: Yours,
+    yours: UserWorkload,
     /// Maximum counted time of a job, if it shortened one.
     cut: Option<Span>,
     asked_mb_s: Option<f64>,
     offered_iops: Option<f64>,
     /// Treatment of a trace's addresses beyond the end of a drive.
-    beyond: Beyond,
+    beyond: OutOfRangePolicy,
 }
 
 /// Maximum warm-up time, as a divisor of the counted time.
@@ -151,19 +154,19 @@ fn is_short(outcomes: &[Outcome]) -> bool {
 
 impl Load {
     /// Returns a user's job file or trace, with its own length.
-    pub fn new(yours: Yours) -> Load {
+    pub fn new(yours: UserWorkload) -> Load {
         Load {
             yours,
             cut: None,
             asked_mb_s: None,
             offered_iops: None,
-            beyond: Beyond::Wrap,
+            beyond: OutOfRangePolicy::Wrap,
         }
     }
 
     /// Returns the load with this treatment of a trace's addresses beyond a drive; the default wraps them.
     #[must_use]
-    pub fn beyond(mut self, beyond: Beyond) -> Load {
+    pub fn with_out_of_range(mut self, beyond: OutOfRangePolicy) -> Load {
         self.beyond = beyond;
         self
     }
@@ -187,7 +190,7 @@ impl Load {
             processors: 1,
         };
         let set = fio::read_text(source, &text, &surroundings)?;
-        Ok(Load::new(Yours {
+        Ok(Load::new(UserWorkload {
             source: source.to_owned(),
             text,
             workload: Workload::Jobs(set.jobs),
@@ -226,12 +229,12 @@ impl Load {
     ///
     /// # Errors
     /// It is a trace, or a job cannot have a rate.
-    pub fn at_rate(mut self, offered: Offered) -> Result<Load, Problems> {
+    pub fn at_rate(mut self, offered: OfferedRate) -> Result<Load, Problems> {
         let Workload::Jobs(jobs) = &mut self.yours.workload else {
             let what = "--rate: a trace is replayed at its own pace";
             return Err(Problems::whole("command line", what));
         };
-        let (paced, total) = rate::at(jobs, offered)?;
+        let (paced, total) = rate::paced_jobs(jobs, offered)?;
         *jobs = paced;
         self.offered_iops = Some(total);
         Ok(self)
@@ -240,7 +243,7 @@ impl Load {
     /// Returns the load at the total rate that limits require, if any, and if it has no pace of its own.
     #[must_use]
     pub fn at_rate_of(self, slo: &Slo) -> Load {
-        match Offered::asked_by(slo) {
+        match OfferedRate::asked_by(slo) {
             Some(rate) => self.clone().at_rate(rate).unwrap_or(self),
             None => self,
         }
@@ -276,7 +279,7 @@ impl Load {
     }
 
     /// Returns the user's workload, for [`crate::review::check`].
-    pub fn yours(&self) -> &Yours {
+    pub fn user_workload(&self) -> &UserWorkload {
         &self.yours
     }
 
@@ -315,7 +318,7 @@ impl Load {
         drive: &DriveSheet,
         conditions: &Conditions,
         lab: &Lab,
-        go_on: GoOn<'_>,
+        go_on: ProgressCallback<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
         let Some(most) = self.cut else {
             let once = Length::default();
@@ -358,7 +361,7 @@ impl Load {
         }
         let rates = outcomes
             .iter()
-            .map(|one| Tally::of(&[one]).written_bytes_a_second());
+            .map(|one| Tally::from_runs(&[one]).written_bytes_a_second());
         let fills = share * rates.fold(0.0, f64::max);
         let ramp = Span::from_seconds(dirty as f64 / fills.max(1.0)).min(FILLING);
         let longer = Length { ramp, ..length };
@@ -371,7 +374,7 @@ impl Load {
         drive: &DriveSheet,
         conditions: &Conditions,
         lab: &Lab,
-        go_on: GoOn<'_>,
+        go_on: ProgressCallback<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
         let machine = Machine::new(drive, &conditions.host);
         let scenario = |seed: u64| {

@@ -27,7 +27,7 @@ const RATES: std::ops::Range<f64> = 1e3..1e11;
 
 /// Amount of writes.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Writing {
+pub enum WriteAmount {
     /// Bytes per second.
     Rate(f64),
     /// Drive writes per day.
@@ -42,28 +42,28 @@ const A_DAY: [(&str, f64); 4] = [
     ("PB/day", 1e15),
 ];
 
-impl Writing {
+impl WriteAmount {
     /// Parses `100MB/s`, `2TB/day` or `1DWPD`.
     ///
     /// # Errors
     /// A description of the allowed form.
-    pub fn read(text: &str) -> Result<Writing, String> {
+    pub fn read(text: &str) -> Result<WriteAmount, String> {
         let help = "write bytes per second or per day, such as 100MB/s or 2TB/day, or drive writes per day, such as 1DWPD";
         let read = split(text).and_then(|(number, unit)| {
             let factor = A_DAY.iter().find(|(name, _)| *name == unit);
             match (factor, unit) {
-                (Some((_, factor)), _) => Some(Writing::Rate(number * factor / DAY)),
-                (None, "DWPD" | "dwpd") => Some(Writing::PerDay(number)),
+                (Some((_, factor)), _) => Some(WriteAmount::Rate(number * factor / DAY)),
+                (None, "DWPD" | "dwpd") => Some(WriteAmount::PerDay(number)),
                 (None, _) => quantity::<Rate>(text)
                     .ok()
-                    .map(|rate| Writing::Rate(rate.0)),
+                    .map(|rate| WriteAmount::Rate(rate.0)),
             }
         });
         match read {
-            Some(Writing::Rate(rate)) if !RATES.contains(&rate) => Err(String::from(
+            Some(WriteAmount::Rate(rate)) if !RATES.contains(&rate) => Err(String::from(
                 "no rate that a drive can have: from 1kB/s to 100GB/s",
             )),
-            Some(Writing::PerDay(writes)) if !(writes > 0.0 && writes <= 1000.0) => {
+            Some(WriteAmount::PerDay(writes)) if !(writes > 0.0 && writes <= 1000.0) => {
                 Err(String::from("from above 0 to 1000 drive writes per day"))
             }
             Some(writing) => Ok(writing),
@@ -72,10 +72,10 @@ impl Writing {
     }
 
     /// Returns the bytes per second on this drive.
-    fn on(self, drive: &DriveSheet) -> f64 {
+    fn bytes_per_second(self, drive: &DriveSheet) -> f64 {
         match self {
-            Writing::Rate(rate) => rate,
-            Writing::PerDay(writes) => {
+            WriteAmount::Rate(rate) => rate,
+            WriteAmount::PerDay(writes) => {
                 (writes * drive.capacity as f64 / DAY).clamp(RATES.start, RATES.end)
             }
         }
@@ -86,8 +86,8 @@ impl Writing {
         let rate = format!("{:.6} MB/s", rate * 1e-6);
         let rate = rate.replace(".000000", "");
         match self {
-            Writing::Rate(_) => format!("writes at {rate}"),
-            Writing::PerDay(writes) => format!("{writes} drive writes per day"),
+            WriteAmount::Rate(_) => format!("writes at {rate}"),
+            WriteAmount::PerDay(writes) => format!("{writes} drive writes per day"),
         }
     }
 
@@ -103,9 +103,9 @@ impl Writing {
         bs: &str,
         runtime: Option<Span>,
     ) -> Result<Load, Problems> {
-        let rate = self.on(drive);
+        let rate = self.bytes_per_second(drive);
         let threads = (rate / THREAD).ceil().clamp(1.0, THREADS) as u32;
-        let mut ranges = Ranges::of(rw, [].into_iter(), threads);
+        let mut ranges = Ranges::for_threads(rw, [].into_iter(), threads);
         let range = ranges.next(threads).map_or(String::new(), |it| it + "\n");
         let source = self.words(rate);
         let written = |runtime: &str| {
@@ -119,7 +119,7 @@ impl Writing {
         let load = match runtime {
             Some(runtime) => written(&format!("{}us", runtime.ns() / 1000))?,
             None => {
-                let block = match &written("1s")?.yours().workload {
+                let block = match &written("1s")?.user_workload().workload {
                     Workload::Jobs(jobs) => jobs.first().map_or(4096.0, rate::written_bytes),
                     Workload::Trace(_) => 4096.0,
                 };
@@ -146,13 +146,15 @@ mod tests {
             ("1DWPD", drive.capacity as f64 / 86_400.0),
             ("0.5 dwpd", drive.capacity as f64 / 172_800.0),
         ] {
-            let read = Writing::read(text).expect(text).on(&drive);
+            let read = WriteAmount::read(text)
+                .expect(text)
+                .bytes_per_second(&drive);
             assert!((read / rate - 1.0).abs() < 1e-9, "{text}: {read}");
         }
         for text in [
             "100", "TB/day", "2 TB", "0DWPD", "-1DWPD", "1B/s", "9TB/s", "1 DWPW",
         ] {
-            assert!(Writing::read(text).is_err(), "{text}");
+            assert!(WriteAmount::read(text).is_err(), "{text}");
         }
     }
 
@@ -160,15 +162,15 @@ mod tests {
     fn a_load_is_as_long_as_its_rate_and_blocks_need() {
         let drive = catalogue::drive("950pro-256").expect("built in");
         let text = |rate: &str, bs: &str| {
-            let writing = Writing::read(rate).expect(rate);
+            let writing = WriteAmount::read(rate).expect(rate);
             let load = writing.load(&drive, "randwrite", bs, None).expect("a job");
-            load.yours().text.clone()
+            load.user_workload().text.clone()
         };
         assert!(text("20MB/s", "4k").contains("runtime=13s"));
         assert!(text("20MB/s", "32k").contains("runtime=60s"));
         assert!(text("1GB/s", "4k").contains("numjobs=3"));
         assert!(
-            Writing::Rate(1e8)
+            WriteAmount::Rate(1e8)
                 .load(&drive, "randwrite", "4q", None)
                 .is_err()
         );

@@ -13,14 +13,14 @@ use catalogue::DriveSheet;
 use model::media::DriveConfig;
 use text::problem::Problems;
 
-use super::drive::{Fitted, Request, drive, drive_from, loss_as_it_is, median_error};
+use super::drive::{FitRequest, FitResult, drive, drive_from, loss_as_it_is, median_error};
 
 /// Maximum number of base drives that are fitted.
 const FITTED: usize = 4;
 
 /// A base drive that was tried.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct BaseFit {
     /// Catalogue name of the base drive.
     pub base: String,
     /// Medium of the base drive, and its family if it has one.
@@ -28,10 +28,10 @@ pub struct Tried {
     /// Host that is assumed to have run the measurements.
     pub host: String,
     /// Result of the fit.
-    pub fitted: Fitted,
+    pub fitted: FitResult,
 }
 
-impl Tried {
+impl BaseFit {
     /// Returns the median error of the figures that were fitted to.
     fn error(&self) -> f64 {
         median_error(&self.fitted.residuals, false).unwrap_or(f64::INFINITY)
@@ -52,11 +52,11 @@ fn kind(base: &DriveSheet) -> String {
 /// # Errors
 /// No drive can run the measurements (with the problems of the nearest drive), or a fit fails.
 pub fn from_any(
-    request: &Request,
+    request: &FitRequest,
     host: &(dyn Fn(&DriveSheet) -> String + Sync),
     progress: &(dyn Fn(&str, u64) + Sync),
-) -> Result<Vec<Tried>, Problems> {
-    let of = |base: &DriveSheet| Request {
+) -> Result<Vec<BaseFit>, Problems> {
+    let of = |base: &DriveSheet| FitRequest {
         base: base.id.clone(),
         host: host(base),
         ..request.clone()
@@ -85,7 +85,7 @@ pub fn from_any(
     for (_, base) in &ranked {
         let request = of(base);
         match drive_from(1, &request, &|evaluations| progress(&base.id, evaluations)) {
-            Ok(fitted) => tried.push(Tried {
+            Ok(fitted) => tried.push(BaseFit {
                 base: base.id.clone(),
                 kind: kind(base),
                 host: request.host.clone(),
@@ -99,7 +99,7 @@ pub fn from_any(
         return Err(refused.unwrap_or_default());
     };
     // One start for each base is enough for the choice; the chosen base is then searched from all starts.
-    let request = Request {
+    let request = FitRequest {
         base: best.base.clone(),
         host: best.host.clone(),
         ..request.clone()

@@ -5,10 +5,11 @@ use toml_edit::DocumentMut;
 
 use super::parameter::changes;
 use super::{
-    FURTHEST, MeasuredRun, Parameter, Quantity, STARTS, Target, loss_of, minimise, starts_in_words,
+    FURTHEST, MeasuredFigure, MeasuredRun, Parameter, Quantity, STARTS, loss_of, minimise,
+    starts_in_words,
 };
 use crate::ledger::figure::RunFigure;
-use catalogue::change::Stated;
+use catalogue::change::NewFigure;
 use catalogue::{DriveSheet, Settings, change};
 use lab::{Lab, Machine, Scenario, in_parallel, to_the_end};
 use text::digits::microseconds;
@@ -17,7 +18,7 @@ use workload::job::Mix;
 
 /// Input of a fit.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct FitRequest {
     /// Name or path of the base drive.
     pub base: String,
     /// Settings of the drive during the measurement, and figures that are known to differ from the base drive.
@@ -40,9 +41,9 @@ pub struct Request {
 
 /// Result of a fit.
 #[derive(Clone, Debug)]
-pub struct Fitted {
+pub struct FitResult {
     /// The free parameters.
-    pub parameters: Vec<Freed>,
+    pub parameters: Vec<FittedParameter>,
     /// Default parameters that cannot be free on this base drive, each with the reason.
     pub left_out: Vec<String>,
     /// Messages about the search for the user: its starts ended in different places.
@@ -55,7 +56,7 @@ pub struct Fitted {
 
 /// A free parameter after the search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Freed {
+pub struct FittedParameter {
     /// The parameter with its value before the search.
     pub parameter: Parameter,
     /// Fitted value, as text for a file.
@@ -109,15 +110,15 @@ const FEWEST_IOS: u64 = 12_000;
 const BYTES: u64 = 300_000_000;
 
 /// Simulates the measured runs on a drive with changed figures.
-struct Bench<'a> {
-    request: &'a Request,
+struct FitBench<'a> {
+    request: &'a FitRequest,
     parameters: Vec<Parameter>,
     lab: Lab,
     /// Divides the number of I/Os of each run.
     part: u64,
 }
 
-impl Bench<'_> {
+impl FitBench<'_> {
     /// Returns the model's figures by run and target; NaN where the model has none.
     fn figures(&self, at: &[f64], runs: &[usize]) -> Result<Vec<Vec<f64>>, Problems> {
         let (of_drive, of_host) = changes(&self.parameters, at);
@@ -135,10 +136,10 @@ impl Bench<'_> {
                 1,
             );
             let outcome = self.lab.run(&scenario)?;
-            let figure = |target: &Target| {
+            let figure = |target: &MeasuredFigure| {
                 let figure = RunFigure::named(&target.figure()).ok();
                 figure
-                    .and_then(|figure| figure.of(&outcome).ok())
+                    .and_then(|figure| figure.value(&outcome).ok())
                     .unwrap_or(f64::NAN)
             };
             Ok(run.targets.iter().map(figure).collect())
@@ -198,12 +199,12 @@ const COMPARED: u64 = 5;
 ///
 /// # Errors
 /// The base drive cannot run the measurements.
-pub(super) fn loss_as_it_is(request: &Request) -> Result<f64, Problems> {
+pub(super) fn loss_as_it_is(request: &FitRequest) -> Result<f64, Problems> {
     let base = catalogue::drive_as(&request.base, &request.settings)?;
     let runs = fitted_runs(request)?;
     let measured: Vec<&MeasuredRun> = runs.iter().map(|&run| &request.measured[run]).collect();
     let (begun, _) = super::volume::begun(request, &base, &measured);
-    let bench = Bench {
+    let bench = FitBench {
         request: &begun,
         lab: Lab::new(),
         parameters: Vec::new(),
@@ -214,7 +215,7 @@ pub(super) fn loss_as_it_is(request: &Request) -> Result<f64, Problems> {
 }
 
 /// Returns the indices of the runs that are not held out.
-fn fitted_runs(request: &Request) -> Result<Vec<usize>, Problems> {
+fn fitted_runs(request: &FitRequest) -> Result<Vec<usize>, Problems> {
     let all = 0..request.measured.len();
     let fitted: Vec<usize> = all.filter(|&run| !is_held(request, run)).collect();
     match fitted.is_empty() {
@@ -226,7 +227,7 @@ fn fitted_runs(request: &Request) -> Result<Vec<usize>, Problems> {
     }
 }
 
-fn is_held(request: &Request, run: usize) -> bool {
+fn is_held(request: &FitRequest, run: usize) -> bool {
     request.hold_out > 0 && (run + 1) % request.hold_out == 0
 }
 
@@ -234,7 +235,7 @@ fn is_held(request: &Request, run: usize) -> bool {
 ///
 /// # Errors
 /// The base drive, the host or a parameter does not exist; the measured jobs do not fit the drive; the search fails.
-pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
+pub fn drive(request: &FitRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<FitResult, Problems> {
     drive_from(STARTS, request, progress)
 }
 
@@ -245,9 +246,9 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
 /// As [`drive()`].
 pub(super) fn drive_from(
     starts: usize,
-    request: &Request,
+    request: &FitRequest,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<Fitted, Problems> {
+) -> Result<FitResult, Problems> {
     let base = catalogue::drive_as(&request.base, &request.settings)?;
     let all: Vec<usize> = (0..request.measured.len()).collect();
     let fitted = fitted_runs(request)?;
@@ -257,7 +258,7 @@ pub(super) fn drive_from(
     let base = catalogue::drive_as(&request.base, &request.settings)?;
     let host = catalogue::host(&request.host)?;
     let (parameters, left_out) = parameters(request, &base, &host.figures, &unseen)?;
-    let bench = Bench {
+    let bench = FitBench {
         request,
         lab: Lab::new(),
         parameters,
@@ -299,15 +300,15 @@ pub(super) fn drive_from(
         .map(|run| request.measured[*run].targets.len());
     let intervals = intervals(&best, figures.sum(), &loss);
     let freed = bench.parameters.iter().zip(&best).zip(intervals);
-    let parameters: Vec<Freed> = freed
-        .map(|((one, log), (low, high))| Freed {
+    let parameters: Vec<FittedParameter> = freed
+        .map(|((one, log), (low, high))| FittedParameter {
             parameter: one.clone(),
             fitted: one.moved(*log),
             interval: (one.moved(low), one.moved(high)),
             at_bound: log.abs() > AT_BOUND * FURTHEST,
         })
         .collect();
-    Ok(Fitted {
+    Ok(FitResult {
         toml: toml(asked, &base, &parameters, &residuals)?,
         parameters,
         left_out,
@@ -417,7 +418,7 @@ pub(super) fn intervals(
 
 /// Returns the free parameters, and the default parameters that cannot be free, unless the user asked for them.
 fn parameters(
-    request: &Request,
+    request: &FitRequest,
     base: &DriveSheet,
     host: &[catalogue::Figure],
     unseen: &[&str],
@@ -458,9 +459,9 @@ fn parameters(
 /// Returns the base drive's file with the fitted figures. It describes another drive, so the price and names of the
 /// base drive are not kept.
 fn toml(
-    request: &Request,
+    request: &FitRequest,
     base: &DriveSheet,
-    freed: &[Freed],
+    freed: &[FittedParameter],
     residuals: &[Residual],
 ) -> Result<String, Problems> {
     let text = catalogue::change::text_of(&request.base, &request.settings.figures)?;
@@ -475,7 +476,7 @@ fn toml(
         .iter()
         .filter(|one| !one.parameter.key.starts_with("host."));
     for one in of_drive {
-        let figure = Stated {
+        let figure = NewFigure {
             value: change::as_value(&one.fitted),
             kind: "fitted",
             source: "fio's results, see the head of this file",
@@ -508,7 +509,7 @@ fn how(base: &DriveSheet, host: &str, residuals: &[Residual]) -> String {
 }
 
 /// Returns the comment at the start of the file.
-fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String {
+fn head(request: &FitRequest, base: &DriveSheet, residuals: &[Residual]) -> String {
     let runs = |held_out: bool| {
         let of = residuals.iter().filter(|one| one.held_out == held_out);
         let mut names: Vec<&str> = of.map(|one| &*one.run).collect();
@@ -561,7 +562,7 @@ mod tests {
     fn every_drive_of_the_catalogue_can_be_a_base() {
         let host = catalogue::host("xeon-2017").expect("built in");
         for base in catalogue::drives().expect("built in") {
-            let asked = |free: &[&str]| Request {
+            let asked = |free: &[&str]| FitRequest {
                 base: base.id.clone(),
                 settings: Settings::default(),
                 host: "xeon-2017".into(),

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::recipe::{Recipe, Spot, Take, Values};
+use super::recipe::{AllowedValues, CatalogueKey, Recipe, TieBreak};
 use super::rows::{change, misfit, noise, noisy, reduced, value};
-use super::search::{Line, Misfit, WITHIN, as_well};
-use super::unit::{self, Numbers, numbers};
+use super::search::{Line, MisfitFunction, WITHIN, as_well};
+use super::unit::{self, UnitValues, numbers};
 use crate::ledger::{
-    Judgement, LedgerFile, Memory, Published, Row, RowResult, Selection, reproduce_with,
+    Judgement, LedgerFile, LedgerRow, Memory, PublishedValue, RowResult, Selection, reproduce_with,
 };
 use catalogue::Figure;
 use text::problem::{Problem, Problems, nearest};
@@ -25,7 +25,7 @@ use text::problem::{Problem, Problems, nearest};
 #[derive(Clone, Debug)]
 pub struct Refit {
     /// The figures of the recipe.
-    pub figures: Vec<Moved>,
+    pub figures: Vec<RefittedFigure>,
     /// Values of the first figure that are within a tolerance of the best; for choices, the choices within a
     /// tolerance. Empty if the catalogue's value was accepted at once and no search was made.
     pub interval: Vec<String>,
@@ -43,9 +43,9 @@ pub struct Refit {
 
 /// A figure of a recipe.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Moved {
+pub struct RefittedFigure {
     /// Place of the figure in the catalogue.
-    pub spot: Spot,
+    pub spot: CatalogueKey,
     /// The catalogue's value.
     pub catalogue: String,
     /// The fitted value.
@@ -71,7 +71,7 @@ pub struct RowError {
 
 /// Selects the recipes to repeat; all if nothing is named.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct RecipeFilter {
     /// Keys of figures, as rows name them in `fixes`.
     pub free: Vec<String>,
     /// Drives: selects the recipes for figures in their files and in their families' files.
@@ -85,13 +85,13 @@ pub struct Choice {
 
 /// Progress of the fits.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct RefitProgress<'a> {
     /// Number of completed fits.
     pub done: usize,
     /// Total number of fits.
     pub of: usize,
     /// The first figure of the current recipe.
-    pub at: &'a Spot,
+    pub at: &'a CatalogueKey,
     /// Number of its values that were tried.
     pub tried: usize,
 }
@@ -104,8 +104,8 @@ pub struct Step<'a> {
 pub fn ledger(
     files: &[LedgerFile],
     recipes: &[Recipe],
-    choice: &Choice,
-    progress: &(dyn Fn(Step<'_>) + Sync),
+    choice: &RecipeFilter,
+    progress: &(dyn Fn(RefitProgress<'_>) + Sync),
     done: &mut dyn FnMut(&Refit),
 ) -> Result<Vec<Refit>, Problems> {
     let benches = benches(files, recipes, choice)?;
@@ -122,20 +122,20 @@ pub fn ledger(
         })
         .collect::<Result<_, Problems>>()?;
     let mut now = now.into_iter();
-    let refit = |bench: &Bench<'_>, tried: &Tried<'_>| {
+    let refit = |bench: &RefitBench<'_>, tried: &TrialCallback<'_>| {
         bench.refit(now.next().unwrap_or_default(), choice.check, tried)
     };
     in_turn(&benches, progress, refit, done)
 }
 
 /// Called with the number of values that were tried.
-pub(super) type Tried<'a> = dyn Fn(usize) + Sync + 'a;
+pub(super) type TrialCallback<'a> = dyn Fn(usize) + Sync + 'a;
 
 /// Runs the work on each bench in turn. `progress` is called for each value that is tried, `done` for each result.
 pub(super) fn in_turn<'a, T>(
-    benches: &[Bench<'a>],
-    progress: &(dyn Fn(Step<'_>) + Sync),
-    mut work: impl FnMut(&Bench<'a>, &Tried<'_>) -> Result<T, Problems>,
+    benches: &[RefitBench<'a>],
+    progress: &(dyn Fn(RefitProgress<'_>) + Sync),
+    mut work: impl FnMut(&RefitBench<'a>, &TrialCallback<'_>) -> Result<T, Problems>,
     done: &mut dyn FnMut(&T),
 ) -> Result<Vec<T>, Problems> {
     let mut results = Vec::new();
@@ -152,13 +152,13 @@ pub(super) fn in_turn<'a, T>(
 pub(super) fn benches<'a>(
     files: &[LedgerFile],
     recipes: &'a [Recipe],
-    choice: &Choice,
-) -> Result<Vec<Bench<'a>>, Problems> {
+    choice: &RecipeFilter,
+) -> Result<Vec<RefitBench<'a>>, Problems> {
     let figures = figures()?;
     let mut problems = Problems::default();
     let mut benches = Vec::new();
     for recipe in chosen(recipes, choice)? {
-        match Bench::new(files, recipe, &figures) {
+        match RefitBench::new(files, recipe, &figures) {
             Ok(bench) => benches.push(bench),
             Err(found) => problems.0.extend(found.0),
         }
@@ -170,7 +170,7 @@ pub(super) fn benches<'a>(
 ///
 /// # Errors
 /// A file does not load.
-pub fn figures() -> Result<BTreeMap<Spot, Figure>, Problems> {
+pub fn figures() -> Result<BTreeMap<CatalogueKey, Figure>, Problems> {
     let mut all: Vec<Figure> = Vec::new();
     for sheet in catalogue::drives()? {
         all.extend(sheet.figures);
@@ -179,7 +179,7 @@ pub fn figures() -> Result<BTreeMap<Spot, Figure>, Problems> {
         all.extend(catalogue::host(name)?.figures);
     }
     let by_spot = all.into_iter().map(|figure| {
-        let spot = Spot {
+        let spot = CatalogueKey {
             file: figure.file.clone(),
             key: figure.key.clone(),
         };
@@ -188,11 +188,11 @@ pub fn figures() -> Result<BTreeMap<Spot, Figure>, Problems> {
     Ok(by_spot.collect())
 }
 
-fn chosen<'a>(recipes: &'a [Recipe], choice: &Choice) -> Result<Vec<&'a Recipe>, Problems> {
+fn chosen<'a>(recipes: &'a [Recipe], choice: &RecipeFilter) -> Result<Vec<&'a Recipe>, Problems> {
     let mut problems = Problems::default();
     let keys: Vec<String> = recipes
         .iter()
-        .flat_map(|recipe| recipe.figures.iter().map(Spot::fixed_as))
+        .flat_map(|recipe| recipe.figures.iter().map(CatalogueKey::fixed_as))
         .collect();
     for key in choice.free.iter().filter(|key| !keys.contains(key)) {
         let mut problem =
@@ -242,22 +242,22 @@ fn spot_file(name: &str) -> String {
 pub(super) type RowsAt<'a> = dyn Fn(&[String]) -> Vec<f64> + Sync + 'a;
 
 /// A recipe with all that its search needs.
-pub(super) struct Bench<'a> {
+pub(super) struct RefitBench<'a> {
     pub(super) recipe: &'a Recipe,
     /// The catalogue's values of the recipe's figures, in their order: the text, and the numbers in it.
-    held: Vec<(String, Option<Numbers>)>,
+    held: Vec<(String, Option<UnitValues>)>,
     /// The rows, with the measurements that they need.
     files: Vec<LedgerFile>,
     /// Completed runs, reused where a value changes nothing or is tried with more seeds.
     memory: Memory,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> RefitBench<'a> {
     fn new(
         files: &[LedgerFile],
         recipe: &'a Recipe,
-        figures: &BTreeMap<Spot, Figure>,
-    ) -> Result<Bench<'a>, Problems> {
+        figures: &BTreeMap<CatalogueKey, Figure>,
+    ) -> Result<RefitBench<'a>, Problems> {
         let mut problems = Problems::default();
         let mut wrong = |what: String| {
             problems.0.push(Problem {
@@ -275,7 +275,7 @@ impl<'a> Bench<'a> {
             };
             held.push((figure.value.clone(), numbers(&figure.value)));
         }
-        if let (Values::Between { unit, .. }, Some((words, numbers))) =
+        if let (AllowedValues::Between { unit, .. }, Some((words, numbers))) =
             (&recipe.values, held.first())
         {
             let first = numbers.as_ref().and_then(|(numbers, _)| numbers.first());
@@ -287,7 +287,7 @@ impl<'a> Bench<'a> {
             }
         }
         let reduced = reduced(files, recipe, &mut wrong);
-        problems.or(Bench {
+        problems.or(RefitBench {
             recipe,
             held,
             files: reduced,
@@ -296,8 +296,8 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns the progress of the fits while this recipe is being fitted.
-    fn step(&self, done: usize, of: usize, tried: usize) -> Step<'_> {
-        Step {
+    fn step(&self, done: usize, of: usize, tried: usize) -> RefitProgress<'_> {
+        RefitProgress {
             done,
             of,
             at: &self.recipe.figures[0],
@@ -339,7 +339,7 @@ impl<'a> Bench<'a> {
         all_seeds: bool,
     ) -> Result<Vec<RowResult>, Problems> {
         let own = self.recipe.figures.iter().cloned();
-        let changes: BTreeMap<Spot, String> = own.zip(words.iter().cloned()).collect();
+        let changes: BTreeMap<CatalogueKey, String> = own.zip(words.iter().cloned()).collect();
         let mut files = self.files.clone();
         for measurement in files.iter_mut().flat_map(|file| &mut file.measurements) {
             if !all_seeds {
@@ -374,7 +374,7 @@ impl<'a> Bench<'a> {
         &self,
         once: Vec<RowResult>,
         check: bool,
-        progress: &Tried<'_>,
+        progress: &TrialCallback<'_>,
     ) -> Result<Refit, Problems> {
         let catalogue = self.catalogue();
         let rows = once.iter();
@@ -449,15 +449,15 @@ impl<'a> Bench<'a> {
     }
 
     /// Searches for the best values.
-    fn best(&self, values_at: &RowsAt<'_>, misfit_of: &Misfit<'_>) -> Best {
+    fn best(&self, values_at: &RowsAt<'_>, misfit_of: &MisfitFunction<'_>) -> BestFit {
         match &self.recipe.values {
-            Values::Between { from, to, unit } => {
+            AllowedValues::Between { from, to, unit } => {
                 let line = self.line(*from, *to, unit, values_at);
                 let found = line.search(self.recipe.take, misfit_of);
                 let (low, high) = found.interval;
                 let hair = 1e-3;
                 let first = self.first(unit);
-                Best {
+                BestFit {
                     words: self.words_at(found.value, unit),
                     interval: vec![unit::words(low, unit), unit::words(high, unit)],
                     open: (low <= from * (1.0 + hair), high >= to * (1.0 - hair)),
@@ -465,13 +465,13 @@ impl<'a> Bench<'a> {
                     holds: low * (1.0 - hair) <= first && first <= high * (1.0 + hair),
                 }
             }
-            Values::OneOf(choices) => {
+            AllowedValues::OneOf(choices) => {
                 let tried = self.try_all(choices, values_at);
                 let misfits: Vec<f64> = tried.iter().map(|(_, values)| misfit_of(values)).collect();
                 let (taken, least, within) = choose(&misfits, self.recipe.take);
                 let within: Vec<String> = within.iter().map(|at| choices[*at].clone()).collect();
                 let held = self.held.first();
-                Best {
+                BestFit {
                     words: tried[taken].0.clone(),
                     holds: held.is_some_and(|(words, _)| within.contains(words)),
                     interval: within,
@@ -482,7 +482,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn moved_figures(&self, catalogue: &[String], fitted: &[String]) -> Vec<Moved> {
+    fn moved_figures(&self, catalogue: &[String], fitted: &[String]) -> Vec<RefittedFigure> {
         let pairs = catalogue.iter().zip(fitted);
         let spots = self.recipe.figures.iter().zip(pairs);
         spots
@@ -492,7 +492,7 @@ impl<'a> Bench<'a> {
                     let is = unit::number_in(&format!("{} {}", is.0, is.1), &was.1)?;
                     (was.0 != 0.0).then_some(is / was.0 - 1.0)
                 });
-                Moved {
+                RefittedFigure {
                     spot: spot.clone(),
                     catalogue: catalogue.clone(),
                     fitted: fitted.clone(),
@@ -504,7 +504,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Result of a search.
-struct Best {
+struct BestFit {
     words: Vec<String>,
     interval: Vec<String>,
     open: (bool, bool),
@@ -514,7 +514,7 @@ struct Best {
 }
 
 /// Returns the choice that is taken, the least misfit, and the choices within a tolerance of it.
-fn choose(misfits: &[f64], take: Take) -> (usize, f64, Vec<usize>) {
+fn choose(misfits: &[f64], take: TieBreak) -> (usize, f64, Vec<usize>) {
     let least = misfits.iter().copied().fold(f64::INFINITY, f64::min);
     let within = |limit: f64| -> Vec<usize> {
         (0..misfits.len())
@@ -523,8 +523,8 @@ fn choose(misfits: &[f64], take: Take) -> (usize, f64, Vec<usize>) {
     };
     let best = within(as_well(least));
     let taken = match take {
-        Take::Largest => best.last(),
-        Take::Smallest | Take::Middle => best.first(),
+        TieBreak::Largest => best.last(),
+        TieBreak::Smallest | TieBreak::Middle => best.first(),
     };
     (
         taken.copied().unwrap_or_default(),
@@ -546,9 +546,9 @@ fn row_errors(before: &[RowResult], after: &[RowResult]) -> Vec<RowError> {
 }
 
 /// Returns the published figure, or the condition of a claim, as text.
-fn wanted(row: &Row) -> String {
+fn wanted(row: &LedgerRow) -> String {
     match (row.judgement, &row.published) {
-        (Judgement::Equals(_), Published::Number(number)) => number.to_string(),
+        (Judgement::Equals(_), PublishedValue::Number(number)) => number.to_string(),
         (judgement, _) => judgement.words(),
     }
 }
@@ -560,11 +560,11 @@ mod tests {
     #[test]
     fn choices_within_a_tolerance_are_told() {
         assert_eq!(
-            choose(&[9.0, 0.3, 0.305, 1.2], Take::Smallest),
+            choose(&[9.0, 0.3, 0.305, 1.2], TieBreak::Smallest),
             (1, 0.3, vec![1, 2, 3])
         );
         assert_eq!(
-            choose(&[9.0, 0.3, 0.305, 1.4], Take::Largest),
+            choose(&[9.0, 0.3, 0.305, 1.4], TieBreak::Largest),
             (2, 0.3, vec![1, 2])
         );
     }

@@ -24,14 +24,14 @@ pub struct MeasuredRun {
     /// The jobs of the run, without a bound on their I/Os.
     pub jobs: Vec<Job>,
     /// The measured figures.
-    pub targets: Vec<Target>,
+    pub targets: Vec<MeasuredFigure>,
     /// Differences between the measurement and the model's run, one sentence each.
     pub unlike: Vec<String>,
 }
 
 /// One measured figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct MeasuredFigure {
     /// Direction of the I/Os: true for reads, false for writes.
     pub read: bool,
     /// The measured quantity.
@@ -55,7 +55,7 @@ pub enum Quantity {
     Percentile(f64),
 }
 
-impl Target {
+impl MeasuredFigure {
     /// Returns the name of this figure in the ledger's metrics.
     pub fn figure(&self) -> String {
         let direction = if self.read { "read" } else { "write" };
@@ -267,11 +267,11 @@ pub(crate) fn figures(
     origin: &str,
     name: &str,
     members: &[Value],
-) -> Result<Vec<Target>, Problems> {
+) -> Result<Vec<MeasuredFigure>, Problems> {
     let targets = [("read", true), ("write", false)]
         .into_iter()
         .flat_map(|(key, read)| targets(members, key, read))
-        .collect::<Vec<Target>>();
+        .collect::<Vec<MeasuredFigure>>();
     match targets.is_empty() {
         true => Err(nothing(origin, name, members)),
         false => Ok(targets),
@@ -393,7 +393,7 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet,
 }
 
 /// Returns the figures of one direction over the members of a group.
-fn targets(members: &[Value], key: &str, read: bool) -> Vec<Target> {
+fn targets(members: &[Value], key: &str, read: bool) -> Vec<MeasuredFigure> {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let sides: Vec<&Value> = members.iter().map(|member| &member[key]).collect();
     let weights: Vec<f64> = sides
@@ -404,7 +404,7 @@ fn targets(members: &[Value], key: &str, read: bool) -> Vec<Target> {
     if ios < FEWEST {
         return Vec::new();
     }
-    let target = |quantity, value, weight| Target {
+    let target = |quantity, value, weight| MeasuredFigure {
         read,
         quantity,
         value,
@@ -465,7 +465,7 @@ mod tests {
             (runs[0].jobs[0].iodepth, runs[0].jobs[0].runtime),
             (32, None)
         );
-        let figures: Vec<String> = runs[0].targets.iter().map(Target::figure).collect();
+        let figures: Vec<String> = runs[0].targets.iter().map(MeasuredFigure::figure).collect();
         let wanted = [
             "read.iops",
             "read.mean_us",

@@ -29,16 +29,18 @@ mod write;
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
-pub use auto::{Tried, from_any};
-pub use drive::{Fitted, Freed, Request, Residual, drive, median_error};
+pub use auto::{BaseFit, from_any};
+pub use drive::{FitRequest, FitResult, FittedParameter, Residual, drive, median_error};
 pub use host::{HostRequest, HostRun, host, read_host};
-pub use ledger::{Choice, Moved, Refit, RowError, Step, figures, ledger};
-pub use measured::{MeasuredRun, Quantity, Target, read};
+pub use ledger::{RecipeFilter, Refit, RefitProgress, RefittedFigure, RowError, figures, ledger};
+pub use measured::{MeasuredFigure, MeasuredRun, Quantity, read};
 pub use parameter::Parameter;
-pub use recipe::{Recipe, Remark, Spot, Take, Values, read as read_recipes, recipes};
+pub use recipe::{
+    AllowedValues, CatalogueKey, Recipe, Remark, TieBreak, read as read_recipes, recipes,
+};
 pub use rows::spots_of;
 pub use sensitivity::{Sensitivity, sensitivity};
-pub use sheet::{FromSheet, Met, TOLERANCE, from_sheet, ratings};
+pub use sheet::{FromSheet, RatingResult, TOLERANCE, from_sheet, ratings};
 pub use write::rewritten;
 
 /// First step of each parameter, as a logarithm: 20 % up.
@@ -74,7 +76,7 @@ const ALIKE: f64 = 1.05;
 
 /// Result of a search from several starts.
 #[derive(Debug)]
-struct Found {
+struct SearchResult {
     /// The point with the least loss.
     best: Vec<f64>,
     /// Typical error at the end of each start, as the logarithm of a ratio.
@@ -109,7 +111,7 @@ fn minimise(
     starts: usize,
     evaluations: u64,
     loss: &dyn Fn(&[f64]) -> f64,
-) -> Result<Found, String> {
+) -> Result<SearchResult, String> {
     let descents: Vec<Descent> = (0..starts)
         .map(|number| descend(&start(dimensions, number), evaluations, loss))
         .collect::<Result<_, _>>()?;
@@ -122,7 +124,7 @@ fn minimise(
         let again = descend(&best.at, evaluations, loss)?;
         best = lower(best, again);
     }
-    Ok(Found {
+    Ok(SearchResult {
         best: best.at,
         ends,
         unfinished,
@@ -161,7 +163,7 @@ fn descend(
 }
 
 /// Returns a message if the ends of several starts differ, so that the search has not found a single minimum.
-fn starts_in_words(found: &Found) -> Option<String> {
+fn starts_in_words(found: &SearchResult) -> Option<String> {
     let ends = &found.ends;
     let least = ends.iter().copied().fold(f64::INFINITY, f64::min);
     let off = |end: &f64| format!("{:.1} %", (libm::exp(*end) - 1.0) * 100.0);
@@ -225,7 +227,7 @@ mod tests {
             assert!((x - want).abs() < 0.01, "{found:?}");
         }
         assert_eq!(found.unfinished, 0);
-        let alike = Found {
+        let alike = SearchResult {
             ends: vec![0.1, 0.102, 0.101],
             ..found
         };
@@ -256,7 +258,7 @@ mod tests {
             "{:?}",
             found.ends
         );
-        let elsewhere = Found {
+        let elsewhere = SearchResult {
             ends: vec![0.2, 0.1, 0.101],
             ..found
         };

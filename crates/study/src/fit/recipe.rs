@@ -27,11 +27,11 @@ pub struct Recipe {
     /// Place in that file.
     pub place: Place,
     /// The figures. The search varies the first; the others keep their ratio to it.
-    pub figures: Vec<Spot>,
+    pub figures: Vec<CatalogueKey>,
     /// Allowed values of the first figure.
-    pub values: Values,
+    pub values: AllowedValues,
     /// Choice among equally good values.
-    pub take: Take,
+    pub take: TieBreak,
     /// Physical reason for the bounds or the choice.
     pub bounds: String,
     /// Ids of the rows that the parameter is set from.
@@ -44,14 +44,14 @@ pub struct Recipe {
 
 /// Place of a figure in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
+pub struct CatalogueKey {
     /// The file, such as `catalogue/xpoint/optane-ssd.family.toml`.
     pub file: String,
     /// The dotted key in that file, without `host.`.
     pub key: String,
 }
 
-impl Spot {
+impl CatalogueKey {
     /// Returns the key as rows name it in `fixes`: with `host.` before a figure of a host.
     pub fn fixed_as(&self) -> String {
         match self.file.starts_with("catalogue/host/") {
@@ -63,7 +63,7 @@ impl Spot {
 
 /// Allowed values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum AllowedValues {
     /// A range with a unit.
     Between {
         /// Lower bound.
@@ -79,7 +79,7 @@ pub enum Values {
 
 /// Choice among equally good values. With a row that is a bound, all values on one side are equally good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Take {
+pub enum TieBreak {
     /// The middle value.
     Middle,
     /// The smallest value.
@@ -166,7 +166,7 @@ fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> O
     let mut figures = Vec::new();
     for file in &files {
         for key in &keys {
-            figures.push(Spot {
+            figures.push(CatalogueKey {
                 file: format!("catalogue/{file}.toml"),
                 key: key.clone(),
             });
@@ -179,7 +179,7 @@ fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> O
     let others = cursor.texts("others");
     let remarks = remarks(page, &mut cursor);
     if rows.is_empty() && remarks.is_empty() {
-        cursor.wrong(
+        cursor.add_problem(
             "rows",
             "nothing to set it from",
             "such as rows = [\"S0-073\"]",
@@ -207,12 +207,12 @@ fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> O
 fn required(cursor: &mut Cursor<'_>, key: &'static str, help: &str) -> Vec<String> {
     let texts = cursor.texts(key);
     if texts.is_empty() && !cursor.has(key) {
-        cursor.wrong(key, format!("`{key}` is missing"), help);
+        cursor.add_problem(key, format!("`{key}` is missing"), help);
     }
     texts
 }
 
-fn values(cursor: &mut Cursor<'_>) -> Option<Values> {
+fn values(cursor: &mut Cursor<'_>) -> Option<AllowedValues> {
     const HELP: &str =
         "write from = \"1 us\" and to = \"9 us\", whole numbers, or one_of = [\"true\", \"false\"]";
     let (from, to) = (bound(cursor, "from"), bound(cursor, "to"));
@@ -221,14 +221,14 @@ fn values(cursor: &mut Cursor<'_>) -> Option<Values> {
         (Some((from, own)), Some((to, unit)), 0) => {
             let from = unit::number_in(&format!("{from} {own}"), &unit);
             let from = from.filter(|from| *from < to);
-            from.map(|from| Values::Between { from, to, unit })
+            from.map(|from| AllowedValues::Between { from, to, unit })
         }
-        (None, None, 2..) => Some(Values::OneOf(one_of)),
+        (None, None, 2..) => Some(AllowedValues::OneOf(one_of)),
         _ => None,
     };
     if values.is_none() {
         let at = if cursor.has("from") { "from" } else { "one_of" };
-        cursor.wrong(at, "the values that it may have do not make sense", HELP);
+        cursor.add_problem(at, "the values that it may have do not make sense", HELP);
     }
     values
 }
@@ -245,17 +245,17 @@ fn bound(cursor: &mut Cursor<'_>, key: &'static str) -> Option<(f64, String)> {
     }
 }
 
-fn take(cursor: &mut Cursor<'_>) -> Option<Take> {
+fn take(cursor: &mut Cursor<'_>) -> Option<TieBreak> {
     let word = cursor.maybe_text("take").unwrap_or_else(|| "middle".into());
     let take = match &*word {
-        "middle" => Some(Take::Middle),
-        "smallest" => Some(Take::Smallest),
-        "largest" => Some(Take::Largest),
+        "middle" => Some(TieBreak::Middle),
+        "smallest" => Some(TieBreak::Smallest),
+        "largest" => Some(TieBreak::Largest),
         _ => None,
     };
     if take.is_none() {
         let what = format!("`{word}` is nothing to take");
-        cursor.wrong("take", what, "write smallest, largest or middle");
+        cursor.add_problem("take", what, "write smallest, largest or middle");
     }
     take
 }
@@ -266,13 +266,13 @@ fn remarks(page: &Page<'_>, cursor: &mut Cursor<'_>) -> Vec<Remark> {
     };
     const HELP: &str = "such as remarks = [{ row = \"S1-007\", published = 9200, metric = \"at(reads.read.iops, 1)\", ledger = \"S1-flash\" }]";
     let Some(list) = value.as_array() else {
-        cursor.wrong("remarks", "`remarks` is not a list of tables", HELP);
+        cursor.add_problem("remarks", "`remarks` is not a list of tables", HELP);
         return Vec::new();
     };
     let mut remarks = Vec::new();
     for item in list {
         let Some(table) = item.as_inline_table() else {
-            cursor.wrong("remarks", "`remarks` is not a list of tables", HELP);
+            cursor.add_problem("remarks", "`remarks` is not a list of tables", HELP);
             continue;
         };
         let mut inner = Cursor::new(page, "remark", table, item.span());
@@ -293,8 +293,8 @@ fn remarks(page: &Page<'_>, cursor: &mut Cursor<'_>) -> Vec<Remark> {
                 expression,
                 ledger: format!("ledger/{ledger}.toml"),
             }),
-            (None, _) => inner.wrong("published", "`published` is not a number", HELP),
-            (_, Err(wrong)) => inner.wrong("metric", wrong.0, "see docs/ledger.md"),
+            (None, _) => inner.add_problem("published", "`published` is not a number", HELP),
+            (_, Err(wrong)) => inner.add_problem("metric", wrong.0, "see docs/ledger.md"),
         }
     }
     remarks

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::recipe::{Recipe, Spot};
+use super::recipe::{CatalogueKey, Recipe};
 use super::unit::as_written;
 use crate::ledger::{
-    Evidence, Judgement, LedgerFile, Measurement, Published, Row, RowResult, Tolerance, Work,
+    Evidence, Judgement, LedgerFile, LedgerMeasurement, LedgerRow, PublishedValue, RowResult,
+    Tolerance, Work,
 };
 use catalogue::{Change, Figure};
 use text::problem::Problems;
@@ -45,9 +46,9 @@ pub(super) fn reduced(
             ));
             continue;
         };
-        home.rows.push(Row {
+        home.rows.push(LedgerRow {
             what: format!("{} (remark)", remark.metric),
-            published: Published::Number(remark.published),
+            published: PublishedValue::Number(remark.published),
             metric: remark.metric.clone(),
             expression: remark.expression.clone(),
             judgement: Judgement::Equals(Tolerance::Share(CLAIM)),
@@ -89,9 +90,9 @@ pub(super) fn reduced(
 ///
 /// # Errors
 /// The drive or the host does not load.
-pub fn spots_of(measurement: &Measurement) -> Result<Vec<Spot>, Problems> {
+pub fn spots_of(measurement: &LedgerMeasurement) -> Result<Vec<CatalogueKey>, Problems> {
     let places = places_of(measurement)?;
-    let mut spots: Vec<Spot> = Vec::new();
+    let mut spots: Vec<CatalogueKey> = Vec::new();
     for (spot, _) in places {
         // Equal members of a pool share one figure.
         if !spots.contains(&spot) {
@@ -102,15 +103,15 @@ pub fn spots_of(measurement: &Measurement) -> Result<Vec<Spot>, Problems> {
 }
 
 /// Returns the places of a measurement's figures, each with the key by which the measurement sets it.
-fn places_of(measurement: &Measurement) -> Result<Vec<(Spot, String)>, Problems> {
-    let spot = |figure: &Figure| Spot {
+fn places_of(measurement: &LedgerMeasurement) -> Result<Vec<(CatalogueKey, String)>, Problems> {
+    let spot = |figure: &Figure| CatalogueKey {
         file: figure.file.clone(),
         key: figure.key.clone(),
     };
     let plain = |figure: &Figure| (spot(figure), figure.key.clone());
     let drive = catalogue::drive(&measurement.drive)?;
     let host = catalogue::host(&measurement.host)?;
-    let mut places: Vec<(Spot, String)> = drive.figures.iter().map(plain).collect();
+    let mut places: Vec<(CatalogueKey, String)> = drive.figures.iter().map(plain).collect();
     for (name, member) in drive.named_members() {
         let named = |figure: &Figure| format!("members.{name}.{}", figure.key);
         let figures = member.figures.iter();
@@ -122,8 +123,8 @@ fn places_of(measurement: &Measurement) -> Result<Vec<(Spot, String)>, Problems>
 
 /// Changes the figures of a measurement's drive, of the drive's members and of its host.
 pub(super) fn change(
-    measurement: &mut Measurement,
-    changes: &BTreeMap<Spot, String>,
+    measurement: &mut LedgerMeasurement,
+    changes: &BTreeMap<CatalogueKey, String>,
 ) -> Result<(), Problems> {
     for (spot, key) in places_of(measurement)? {
         let Some(words) = changes.get(&spot) else {
@@ -154,7 +155,7 @@ pub(super) fn noise(result: &RowResult) -> f64 {
 }
 
 /// Returns the tolerance of a row, as a logarithm.
-fn tolerance(row: &Row) -> f64 {
+fn tolerance(row: &LedgerRow) -> f64 {
     match row.judgement {
         Judgement::Equals(Tolerance::Share(share)) => libm::log1p(share),
         Judgement::Equals(Tolerance::Factor(factor)) => libm::log(factor),
@@ -163,14 +164,14 @@ fn tolerance(row: &Row) -> f64 {
 }
 
 /// Checks whether one seed is insufficient: the spread between seeds exceeds half of the row's tolerance.
-pub(super) fn noisy(row: &Row, noise: f64) -> bool {
+pub(super) fn noisy(row: &LedgerRow, noise: f64) -> bool {
     noise > tolerance(row) / 2.0
 }
 
 /// Returns the distance of a figure from its published value, in squared tolerances.
-pub(super) fn misfit(row: &Row, model: f64, noise: f64) -> f64 {
+pub(super) fn misfit(row: &LedgerRow, model: f64, noise: f64) -> f64 {
     let wanted = match (row.judgement, &row.published) {
-        (Judgement::Equals(_), Published::Number(published)) => *published,
+        (Judgement::Equals(_), PublishedValue::Number(published)) => *published,
         (Judgement::Below(limit), _) if model < limit => return 0.0,
         (Judgement::Above(limit), _) if model > limit => return 0.0,
         (Judgement::Between(low, high), _) if (low..=high).contains(&model) => return 0.0,

@@ -13,7 +13,7 @@
 
 use rayon::prelude::*;
 
-use super::recipe::Take;
+use super::recipe::TieBreak;
 
 /// Number of values of the coarse scan.
 const COARSE: usize = 9;
@@ -31,7 +31,7 @@ pub(super) const WITHIN: f64 = 1.0;
 const BETWEEN: usize = 64;
 
 /// Returns the misfit of these figures of the rows.
-pub(super) type Misfit<'a> = dyn Fn(&[f64]) -> f64 + Sync + 'a;
+pub(super) type MisfitFunction<'a> = dyn Fn(&[f64]) -> f64 + Sync + 'a;
 
 /// The range of a parameter, and the rows' figures over it.
 pub(super) struct Line<'a> {
@@ -47,7 +47,7 @@ pub(super) struct Line<'a> {
 
 /// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct LineMinimum {
     /// The value that is taken.
     pub(super) value: f64,
     /// The least and the greatest value within a tolerance.
@@ -57,14 +57,14 @@ pub(super) struct Found {
 }
 
 /// A value that was tried.
-struct Tried {
+struct TriedValue {
     value: f64,
     place: f64,
     figures: Vec<f64>,
 }
 
 /// A stretch of positions (0 to 1) along the range.
-type Stretch = (f64, f64);
+type SearchInterval = (f64, f64);
 
 impl Line<'_> {
     /// Checks whether the scale is logarithmic: the range spans a decade or more and does not begin at zero.
@@ -103,14 +103,14 @@ impl Line<'_> {
     }
 
     /// Tries the values at these positions, except those that are known.
-    fn look(&self, places: &[f64], tried: &mut Vec<Tried>) -> bool {
+    fn look(&self, places: &[f64], tried: &mut Vec<TriedValue>) -> bool {
         let mut values: Vec<f64> = places.iter().map(|place| self.value(*place)).collect();
         values.retain(|value| tried.iter().all(|one| one.value != *value));
         values.sort_by(f64::total_cmp);
         values.dedup();
-        let new: Vec<Tried> = values
+        let new: Vec<TriedValue> = values
             .par_iter()
-            .map(|&value| Tried {
+            .map(|&value| TriedValue {
                 value,
                 place: self.place(value),
                 figures: (self.figures)(value),
@@ -123,7 +123,7 @@ impl Line<'_> {
     }
 
     /// Searches for the value with the least misfit.
-    pub(super) fn search(&self, take: Take, misfit: &Misfit<'_>) -> Found {
+    pub(super) fn search(&self, take: TieBreak, misfit: &MisfitFunction<'_>) -> LineMinimum {
         let mut tried = Vec::new();
         let coarse: Vec<f64> = (0..COARSE)
             .map(|step| step as f64 / (COARSE - 1) as f64)
@@ -142,7 +142,7 @@ impl Line<'_> {
             for place in [best.0, low, high, lowest, highest, middle] {
                 let after = tried.partition_point(|one| one.place < place);
                 let near = &tried[after.saturating_sub(1)..(after + 1).min(tried.len())];
-                let known = |one: &Tried| (one.place - place).abs() <= same;
+                let known = |one: &TriedValue| (one.place - place).abs() <= same;
                 match near {
                     _ if near.iter().any(known) => {}
                     [left, right]
@@ -163,8 +163,13 @@ impl Line<'_> {
 
     /// Returns the result that follows from all tried values. The value taken is one that was tried, not an
     /// interpolated one.
-    fn found(&self, tried: &[Tried], take: Take, misfit: &Misfit<'_>) -> Found {
-        let known = known(tried, misfit);
+    fn found(
+        &self,
+        tried: &[TriedValue],
+        take: TieBreak,
+        misfit: &MisfitFunction<'_>,
+    ) -> LineMinimum {
+        let known = tried_misfits(tried, misfit);
         let best = least(&known);
         let limit = as_well(known[best].1);
         let does = |at: &usize| known[*at].1 <= limit;
@@ -172,14 +177,14 @@ impl Line<'_> {
         let up = (best..known.len()).take_while(does).last();
         let (low, high) = (&tried[down.unwrap_or(best)], &tried[up.unwrap_or(best)]);
         let value = match take {
-            Take::Smallest => low.value,
-            Take::Largest => high.value,
-            Take::Middle => self.value((low.place + high.place) / 2.0),
+            TieBreak::Smallest => low.value,
+            TieBreak::Largest => high.value,
+            TieBreak::Middle => self.value((low.place + high.place) / 2.0),
         };
         let drawn = drawn(tried, misfit);
         let at = drawn.partition_point(|one| one.0 < known[best].0);
         let (lowest, highest) = stretch(&drawn, at, known[best].1 + WITHIN);
-        Found {
+        LineMinimum {
             value,
             interval: (self.value(lowest), self.value(highest)),
             misfit: known[best].1,
@@ -188,14 +193,14 @@ impl Line<'_> {
 }
 
 /// Returns positions and misfits of the tried values.
-fn known(tried: &[Tried], misfit: &Misfit<'_>) -> Vec<(f64, f64)> {
+fn tried_misfits(tried: &[TriedValue], misfit: &MisfitFunction<'_>) -> Vec<(f64, f64)> {
     let known = tried.iter().map(|one| (one.place, misfit(&one.figures)));
     known.collect()
 }
 
 /// Returns positions and interpolated misfits between all known values.
-fn drawn(tried: &[Tried], misfit: &Misfit<'_>) -> Vec<(f64, f64)> {
-    let known = known(tried, misfit);
+fn drawn(tried: &[TriedValue], misfit: &MisfitFunction<'_>) -> Vec<(f64, f64)> {
+    let known = tried_misfits(tried, misfit);
     let mut drawn: Vec<(f64, f64)> = Vec::with_capacity(tried.len() * BETWEEN);
     for (pair, left_known) in tried.windows(2).zip(&known) {
         let (left, right) = (&pair[0], &pair[1]);
@@ -238,7 +243,7 @@ fn least(misfits: &[(f64, f64)]) -> usize {
 }
 
 /// Returns the stretch around a position in which misfits are at most `limit`.
-fn stretch(drawn: &[(f64, f64)], from: usize, limit: f64) -> Stretch {
+fn stretch(drawn: &[(f64, f64)], from: usize, limit: f64) -> SearchInterval {
     // Returns the position between the last point within the limit and the first point beyond it.
     let edge = |inside: (f64, f64), outside: (f64, f64)| {
         let share = (limit - inside.1) / (outside.1 - inside.1);
@@ -269,10 +274,10 @@ mod tests {
     /// Searches with the figure of one row, and counts the values tried.
     fn search(
         (from, to): (f64, f64),
-        take: Take,
+        take: TieBreak,
         figure: &(dyn Fn(f64) -> f64 + Sync),
         misfit: &(dyn Fn(f64) -> f64 + Sync),
-    ) -> (Found, usize) {
+    ) -> (LineMinimum, usize) {
         let tried = AtomicUsize::new(0);
         let line = Line {
             from,
@@ -298,7 +303,7 @@ mod tests {
     fn a_throughput_gives_its_value_and_a_tolerance_either_way() {
         // 100 at 27; saturates below 10.
         let figure = |x: f64| 2700.0 / x.max(10.0);
-        let (found, tried) = search((1.0, 500.0), Take::Middle, &figure, &of_hundred);
+        let (found, tried) = search((1.0, 500.0), TieBreak::Middle, &figure, &of_hundred);
         assert!((found.value / 27.0 - 1.0).abs() < 0.005, "{found:?}");
         assert!((found.interval.0 / (27.0 / 1.05) - 1.0).abs() < 0.005);
         assert!((found.interval.1 / (27.0 * 1.05) - 1.0).abs() < 0.005);
@@ -308,7 +313,7 @@ mod tests {
     #[test]
     fn a_time_that_is_but_a_part_of_a_latency_is_found_too() {
         let figure = |x: f64| 80.0 + x;
-        let (found, tried) = search((0.5, 60.0), Take::Middle, &figure, &of_hundred);
+        let (found, tried) = search((0.5, 60.0), TieBreak::Middle, &figure, &of_hundred);
         assert!((found.value / 20.0 - 1.0).abs() < 0.01, "{found:?}");
         assert!((found.interval.0 / 15.24 - 1.0).abs() < 0.01, "{found:?}");
         assert!((found.interval.1 / 25.0 - 1.0).abs() < 0.01, "{found:?}");
@@ -322,13 +327,13 @@ mod tests {
             false => libm::pow(libm::log(figure / 60.0) / 0.05, 2.0),
         };
         let line = (1.0, 200.0);
-        let (largest, _) = search(line, Take::Largest, &|x| x, &wall);
+        let (largest, _) = search(line, TieBreak::Largest, &|x| x, &wall);
         assert!((largest.value / 60.0 - 1.0).abs() < 0.01, "{largest:?}");
         assert!(largest.value <= 60.0, "{largest:?}");
         assert_eq!(largest.interval.0, 1.0);
-        let (smallest, _) = search(line, Take::Smallest, &|x| x, &wall);
+        let (smallest, _) = search(line, TieBreak::Smallest, &|x| x, &wall);
         assert_eq!(smallest.value, 1.0);
-        let (middle, _) = search(line, Take::Middle, &|x| x, &wall);
+        let (middle, _) = search(line, TieBreak::Middle, &|x| x, &wall);
         assert!((middle.value / libm::sqrt(60.0) - 1.0).abs() < 0.01);
     }
 
@@ -337,7 +342,7 @@ mod tests {
         // A percentile that jumps from 20 to 2000 at 70; the row requires less than 60.
         let figure = |x: f64| if x <= 70.0 { 20.0 } else { 2000.0 };
         let wall = |figure: f64| if figure < 60.0 { 0.0 } else { 400.0 };
-        let (found, _) = search((1.0, 200.0), Take::Largest, &figure, &wall);
+        let (found, _) = search((1.0, 200.0), TieBreak::Largest, &figure, &wall);
         assert!(found.value <= 70.0, "{found:?}");
         assert!(found.value > 63.0, "{found:?}");
     }
@@ -350,10 +355,10 @@ mod tests {
             whole: true,
             figures: Box::new(|value| vec![value - 12.0]),
         };
-        let found = line.search(Take::Middle, &|figures| figures[0] * figures[0]);
+        let found = line.search(TieBreak::Middle, &|figures| figures[0] * figures[0]);
         assert_eq!((found.value, found.interval), (12.0, (11.0, 13.0)));
         let squares = |x: f64| 100.0 * x * x;
-        let (linear, _) = search((0.0, 10.0), Take::Middle, &|x| x, &squares);
+        let (linear, _) = search((0.0, 10.0), TieBreak::Middle, &|x| x, &squares);
         assert!(linear.value < 0.02, "{linear:?}");
     }
 
@@ -370,7 +375,7 @@ mod tests {
             true => 0.0,
             false => libm::pow(libm::log(figures[0] / 60.0) / 0.05, 2.0),
         };
-        assert_eq!(line.search(Take::Largest, &below).value, 12.0);
+        assert_eq!(line.search(TieBreak::Largest, &below).value, 12.0);
     }
 
     #[test]
@@ -380,7 +385,7 @@ mod tests {
             true => of_hundred(figure),
             false => 400.0,
         };
-        let (found, _) = search((1.0, 100.0), Take::Middle, &figure, &misfit);
+        let (found, _) = search((1.0, 100.0), TieBreak::Middle, &figure, &misfit);
         assert!((found.value / 10.0 - 1.0).abs() < 0.005, "{found:?}");
     }
 }

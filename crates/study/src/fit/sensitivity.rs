@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::ledger::{Bench, Choice, Step, Tried, benches, in_turn};
-use super::recipe::{Recipe, Spot, Values};
+use super::ledger::{RecipeFilter, RefitBench, RefitProgress, TrialCallback, benches, in_turn};
+use super::recipe::{AllowedValues, CatalogueKey, Recipe};
 use crate::ledger::{LedgerFile, RowResult};
 use text::problem::Problems;
 
@@ -20,7 +20,7 @@ const STEP: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
     /// The recipe's first figure.
-    pub spot: Spot,
+    pub spot: CatalogueKey,
     /// Id of the row.
     pub id: String,
     /// Subject of the row.
@@ -45,8 +45,8 @@ pub struct Sensitivity {
 pub fn sensitivity(
     files: &[LedgerFile],
     recipes: &[Recipe],
-    choice: &Choice,
-    progress: &(dyn Fn(Step<'_>) + Sync),
+    choice: &RecipeFilter,
+    progress: &(dyn Fn(RefitProgress<'_>) + Sync),
     done: &mut dyn FnMut(&[Sensitivity]),
 ) -> Result<Vec<Sensitivity>, Problems> {
     let with_others: Vec<Recipe> = recipes
@@ -57,14 +57,14 @@ pub fn sensitivity(
         })
         .collect();
     let benches = benches(files, &with_others, choice)?;
-    let of_each = in_turn(&benches, progress, Bench::sensitivity, &mut |rows| {
+    let of_each = in_turn(&benches, progress, RefitBench::sensitivity, &mut |rows| {
         done(rows)
     })?;
     Ok(of_each.concat())
 }
 
-impl Bench<'_> {
-    fn sensitivity(&self, progress: &Tried<'_>) -> Result<Vec<Sensitivity>, Problems> {
+impl RefitBench<'_> {
+    fn sensitivity(&self, progress: &TrialCallback<'_>) -> Result<Vec<Sensitivity>, Problems> {
         let rows = self.results(&self.catalogue(), false)?;
         let tried = AtomicUsize::new(0);
         let at = |words: &Vec<String>| -> Vec<f64> {
@@ -80,7 +80,7 @@ impl Bench<'_> {
                 .filter(|(_, _, figure)| figure.is_finite())
                 .collect();
             // Choices have no order.
-            if let Values::OneOf(_) = self.recipe.values {
+            if let AllowedValues::OneOf(_) = self.recipe.values {
                 known.sort_by(|a, b| a.2.total_cmp(&b.2));
             }
             let ends = known.first().zip(known.last());
@@ -107,7 +107,7 @@ impl Bench<'_> {
     /// included, because an end of the range may not give a valid drive.
     fn trials(&self) -> Vec<(Vec<String>, f64)> {
         match &self.recipe.values {
-            Values::Between { unit, .. } => {
+            AllowedValues::Between { unit, .. } => {
                 let held = self.first(unit);
                 let (mut low, mut high) = (held * (1.0 - STEP), held * (1.0 + STEP));
                 if unit.is_empty() {
@@ -117,7 +117,7 @@ impl Bench<'_> {
                 let trial = |number: f64| (self.words_at(number, unit), libm::log(number));
                 [low, held, high].map(trial).to_vec()
             }
-            Values::OneOf(choices) => {
+            AllowedValues::OneOf(choices) => {
                 let all = |words: &String| (vec![words.clone(); self.catalogue().len()], 0.0);
                 choices.iter().map(all).collect()
             }

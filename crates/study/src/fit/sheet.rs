@@ -13,7 +13,7 @@
 //! Not modelled: ratings that no figure is solved for (mixes, quality of service); folding of a full SLC cache, whose
 //! writes are taken to be those of the cells without the cache.
 
-use catalogue::{DataSheet, DriveSheet, HostSheet, Kind, Rated, Ratings, Solved};
+use catalogue::{DataSheet, DriveSheet, HostSheet, Kind, RatedQuantity, Ratings, SolvedFigure};
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::Span;
 use model::media::nand::NandConfig;
@@ -26,16 +26,16 @@ use super::Parameter;
 
 /// A rating and the model's value for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Met {
+pub struct RatingResult {
     /// The rated quantity.
-    pub rated: Rated,
+    pub rated: RatedQuantity,
     /// The maker's rating: bytes per second, I/Os per second, or seconds.
     pub rating: f64,
     /// The model's value.
     pub model: f64,
 }
 
-impl Met {
+impl RatingResult {
     /// Returns the error of the model as a share of the rating.
     pub fn error(&self) -> f64 {
         self.model / self.rating - 1.0
@@ -46,9 +46,9 @@ impl Met {
 #[derive(Clone, Debug)]
 pub struct FromSheet {
     /// Figures that were solved, each with the rating that set it, and figures that follow from the capacity.
-    pub solved: Vec<Solved>,
+    pub solved: Vec<SolvedFigure>,
     /// Every rating with the model's value.
-    pub met: Vec<Met>,
+    pub met: Vec<RatingResult>,
     /// The resulting drive.
     pub drive: DriveSheet,
     /// Catalogue file of the drive.
@@ -67,27 +67,29 @@ const ROUNDS: usize = 4;
 const STRIDE: f64 = 1.0;
 
 /// Returns the figure that a rating sets, and the initial exponent with which the rated figure grows with it.
-fn figure_of(rated: Rated, sustained: bool, slc: bool) -> (&'static str, f64) {
+fn figure_of(rated: RatedQuantity, sustained: bool, slc: bool) -> (&'static str, f64) {
     let cached = slc && !sustained;
     match rated {
-        Rated::ReadLatency if cached => ("nand.slc.read", 1.0),
-        Rated::ReadsAtOne if cached => ("nand.slc.read", -1.0),
-        Rated::ReadLatency => ("nand.medium.read", 1.0),
-        Rated::ReadsAtOne => ("nand.medium.read", -1.0),
-        Rated::WriteLatency => ("nand.controller.write_delay", 0.7),
-        Rated::WritesAtOne => ("nand.controller.write_delay", -0.7),
-        Rated::SequentialRead => ("nand.link.rate", 1.0),
-        Rated::RandomRead => ("nand.controller.read_interval", -1.0),
-        Rated::SequentialWrite if slc => ("nand.slc.program", -1.0),
-        Rated::SequentialWrite | Rated::FullCacheWrite => ("nand.medium.program", -1.0),
-        Rated::RandomWrite if sustained => ("nand.array.blocks_per_plane", 6.0),
-        Rated::RandomWrite => ("nand.controller.write_interval", -1.0),
+        RatedQuantity::ReadLatency if cached => ("nand.slc.read", 1.0),
+        RatedQuantity::ReadsAtOne if cached => ("nand.slc.read", -1.0),
+        RatedQuantity::ReadLatency => ("nand.medium.read", 1.0),
+        RatedQuantity::ReadsAtOne => ("nand.medium.read", -1.0),
+        RatedQuantity::WriteLatency => ("nand.controller.write_delay", 0.7),
+        RatedQuantity::WritesAtOne => ("nand.controller.write_delay", -0.7),
+        RatedQuantity::SequentialRead => ("nand.link.rate", 1.0),
+        RatedQuantity::RandomRead => ("nand.controller.read_interval", -1.0),
+        RatedQuantity::SequentialWrite if slc => ("nand.slc.program", -1.0),
+        RatedQuantity::SequentialWrite | RatedQuantity::FullCacheWrite => {
+            ("nand.medium.program", -1.0)
+        }
+        RatedQuantity::RandomWrite if sustained => ("nand.array.blocks_per_plane", 6.0),
+        RatedQuantity::RandomWrite => ("nand.controller.write_interval", -1.0),
     }
 }
 
 /// Simulates one rating.
-struct Run<'a> {
-    rated: Rated,
+struct RatingRun<'a> {
+    rated: RatedQuantity,
     ratings: &'a Ratings,
 }
 
@@ -99,9 +101,11 @@ fn threads_of(depth: u32) -> u32 {
         .unwrap_or(1)
 }
 
-impl Run<'_> {
+impl RatingRun<'_> {
     fn writes(&self) -> bool {
-        use Rated::{FullCacheWrite, RandomWrite, SequentialWrite, WriteLatency, WritesAtOne};
+        use RatedQuantity::{
+            FullCacheWrite, RandomWrite, SequentialWrite, WriteLatency, WritesAtOne,
+        };
         matches!(
             self.rated,
             FullCacheWrite | RandomWrite | SequentialWrite | WriteLatency | WritesAtOne
@@ -112,10 +116,12 @@ impl Run<'_> {
         let ratings = self.ratings;
         let sequential = matches!(
             self.rated,
-            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite
+            RatedQuantity::SequentialRead
+                | RatedQuantity::SequentialWrite
+                | RatedQuantity::FullCacheWrite
         );
         match (sequential, self.writes()) {
-            (true, true) if !ratings.sustained && self.rated != Rated::FullCacheWrite => {
+            (true, true) if !ratings.sustained && self.rated != RatedQuantity::FullCacheWrite => {
                 Precondition::Fresh
             }
             (true, _) => Precondition::Filled,
@@ -130,15 +136,15 @@ impl Run<'_> {
         let ms = Span::from_ms;
         let sequential = (ratings.sequential_block, ratings.sequential_depth);
         match self.rated {
-            Rated::SequentialRead => (sequential.0, sequential.1, ms(50), ms(200)),
-            Rated::SequentialWrite if !ratings.sustained => {
+            RatedQuantity::SequentialRead => (sequential.0, sequential.1, ms(50), ms(200)),
+            RatedQuantity::SequentialWrite if !ratings.sustained => {
                 (sequential.0, sequential.1, ms(20), ms(200))
             }
-            Rated::SequentialWrite | Rated::FullCacheWrite => {
+            RatedQuantity::SequentialWrite | RatedQuantity::FullCacheWrite => {
                 (sequential.0, sequential.1, ms(300), ms(700))
             }
-            Rated::RandomRead => (4096, ratings.random_read_depth, ms(5), ms(100)),
-            Rated::RandomWrite => {
+            RatedQuantity::RandomRead => (4096, ratings.random_read_depth, ms(5), ms(100)),
+            RatedQuantity::RandomWrite => {
                 let long = if ratings.sustained { 10 } else { 1 };
                 let depth = ratings.random_write_depth;
                 (
@@ -148,8 +154,8 @@ impl Run<'_> {
                     ms(100 * long),
                 )
             }
-            Rated::ReadLatency | Rated::ReadsAtOne => (4096, 1, ms(1), ms(300)),
-            Rated::WriteLatency | Rated::WritesAtOne => (4096, 1, ms(1), ms(100)),
+            RatedQuantity::ReadLatency | RatedQuantity::ReadsAtOne => (4096, 1, ms(1), ms(300)),
+            RatedQuantity::WriteLatency | RatedQuantity::WritesAtOne => (4096, 1, ms(1), ms(100)),
         }
     }
 
@@ -157,7 +163,9 @@ impl Run<'_> {
         let (block, depth, before, counted) = self.shape();
         let random = !matches!(
             self.rated,
-            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite
+            RatedQuantity::SequentialRead
+                | RatedQuantity::SequentialWrite
+                | RatedQuantity::FullCacheWrite
         );
         let threads = if random { threads_of(depth) } else { 1 };
         // The span is limited to what a new drive writes in a moment before it is read.
@@ -213,10 +221,10 @@ impl Run<'_> {
         });
         let mut threads = measured.filter(|measured| measured.ios > 0);
         match self.rated {
-            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite => {
-                threads.map(Measured::bytes_per_second).sum()
-            }
-            Rated::ReadLatency | Rated::WriteLatency => {
+            RatedQuantity::SequentialRead
+            | RatedQuantity::SequentialWrite
+            | RatedQuantity::FullCacheWrite => threads.map(Measured::bytes_per_second).sum(),
+            RatedQuantity::ReadLatency | RatedQuantity::WriteLatency => {
                 let mean = threads.next().map(|thread| thread.completion.mean_ns());
                 mean.map_or(f64::NAN, |mean| mean * 1e-9)
             }
@@ -225,9 +233,14 @@ impl Run<'_> {
     }
 
     /// Returns the model's value for the rating.
-    fn of(&self, lab: &Lab, drive: &DriveSheet, host: &HostSheet) -> Result<f64, Problems> {
+    fn model_value(
+        &self,
+        lab: &Lab,
+        drive: &DriveSheet,
+        host: &HostSheet,
+    ) -> Result<f64, Problems> {
         let mut config = small(&drive.config);
-        if self.rated == Rated::FullCacheWrite
+        if self.rated == RatedQuantity::FullCacheWrite
             && let DriveConfig::Nand(nand) = &mut config
         {
             nand.slc = None;
@@ -254,7 +267,7 @@ fn small(config: &DriveConfig) -> DriveConfig {
 ///
 /// # Errors
 /// The conditions of a rating do not fit the drive.
-pub fn ratings(drive: &DriveSheet, host: &HostSheet) -> Result<Vec<Met>, Problems> {
+pub fn ratings(drive: &DriveSheet, host: &HostSheet) -> Result<Vec<RatingResult>, Problems> {
     let Some(ratings) = drive.ratings_met() else {
         return Ok(Vec::new());
     };
@@ -266,13 +279,13 @@ fn met(
     drive: &DriveSheet,
     ratings: &Ratings,
     host: &HostSheet,
-) -> Result<Vec<Met>, Problems> {
+) -> Result<Vec<RatingResult>, Problems> {
     let given = ratings.given.iter();
     given
         .map(|&(rated, rating)| {
-            let run = Run { rated, ratings };
-            let model = run.of(lab, drive, host)?;
-            Ok(Met {
+            let run = RatingRun { rated, ratings };
+            let model = run.model_value(lab, drive, host)?;
+            Ok(RatingResult {
                 rated,
                 rating,
                 model,
@@ -291,7 +304,7 @@ pub fn from_sheet(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<FromSheet, Problems> {
     let lab = Lab::new();
-    let mut solving = Solving {
+    let mut solving = SheetSolver {
         sheet,
         host,
         lab: &lab,
@@ -308,7 +321,7 @@ pub fn from_sheet(
             break;
         }
     }
-    let (drive, toml) = sheet.with(&solving.solved)?;
+    let (drive, toml) = sheet.with_figures(&solving.solved)?;
     let met = met(&lab, &drive, &sheet.ratings, host)?;
     let off = met.iter().filter(|met| met.error().abs() > TOLERANCE);
     let problems = off.map(|met| {
@@ -346,7 +359,7 @@ fn has_slc(drive: &DriveSheet) -> bool {
 }
 
 /// Returns the dies, channels and SLC blocks for the capacity.
-fn of_capacity(sheet: &DataSheet) -> Vec<Solved> {
+fn of_capacity(sheet: &DataSheet) -> Vec<SolvedFigure> {
     let Some(nand) = nand_of(&sheet.drive) else {
         return Vec::new();
     };
@@ -354,7 +367,7 @@ fn of_capacity(sheet: &DataSheet) -> Vec<Solved> {
     let dies = u64::from(geometry.channels * geometry.dies_per_channel);
     let gib = geometry.raw_bytes() as f64 / dies as f64 / f64::from(1 << 30);
     let of_dies = format!("as many dies of {gib:.1} GiB, the family's, as the capacity asks for");
-    let assumed = |key: &str, value: u32| Solved {
+    let assumed = |key: &str, value: u32| SolvedFigure {
         key: key.into(),
         value: value.to_string(),
         kind: "assumed",
@@ -367,7 +380,7 @@ fn of_capacity(sheet: &DataSheet) -> Vec<Solved> {
     if let (Some(bytes), Some(slc)) = (sheet.ratings.slc_cache, &nand.slc) {
         let block = geometry.raw_bytes() / dies / u64::from(geometry.blocks_per_plane);
         let blocks = bytes.div_ceil(dies * block / u64::from(slc.bits)).max(1);
-        all.push(Solved {
+        all.push(SolvedFigure {
             key: "nand.slc.blocks_per_die".into(),
             value: blocks.to_string(),
             kind: Kind::of_document(&sheet.document).name(),
@@ -382,25 +395,25 @@ fn of_capacity(sheet: &DataSheet) -> Vec<Solved> {
 }
 
 /// A sheet whose figures are being solved.
-struct Solving<'a> {
+struct SheetSolver<'a> {
     sheet: &'a DataSheet,
     host: &'a HostSheet,
     lab: &'a Lab,
-    solved: Vec<Solved>,
+    solved: Vec<SolvedFigure>,
     runs: u64,
     progress: &'a (dyn Fn(u64) + Sync),
 }
 
-impl Solving<'_> {
-    fn simulate(&mut self, rated: Rated) -> Result<f64, Problems> {
+impl SheetSolver<'_> {
+    fn simulate(&mut self, rated: RatedQuantity) -> Result<f64, Problems> {
         self.runs += 1;
         (self.progress)(self.runs);
-        let (drive, _) = self.sheet.with(&self.solved)?;
+        let (drive, _) = self.sheet.with_figures(&self.solved)?;
         let ratings = &self.sheet.ratings;
-        Run { rated, ratings }.of(self.lab, &drive, self.host)
+        RatingRun { rated, ratings }.model_value(self.lab, &drive, self.host)
     }
 
-    fn put(&mut self, figure: Solved) {
+    fn put(&mut self, figure: SolvedFigure) {
         match self.solved.iter_mut().find(|one| one.key == figure.key) {
             Some(one) => *one = figure,
             None => self.solved.push(figure),
@@ -409,10 +422,10 @@ impl Solving<'_> {
 
     /// Moves the figure of a rating until the model meets it, and returns whether the figure moved. The figure keeps
     /// the value at which the model is closest.
-    fn solve(&mut self, rated: Rated, rating: f64) -> Result<bool, Problems> {
+    fn solve(&mut self, rated: RatedQuantity, rating: f64) -> Result<bool, Problems> {
         let off = |model: f64| libm::log(rating / model);
         let began = off(self.simulate(rated)?);
-        let (drive, _) = self.sheet.with(&self.solved)?;
+        let (drive, _) = self.sheet.with_figures(&self.solved)?;
         let (key, power) = figure_of(rated, self.sheet.ratings.sustained, has_slc(&drive));
         let is_set = self.solved.iter().any(|one| one.key == key);
         if began.abs() < CLOSE && is_set {
@@ -420,15 +433,15 @@ impl Solving<'_> {
         }
         let parameter = Parameter::named(key, &drive.figures, &[])
             .map_err(|problem| Problems(vec![problem]))?;
-        let source = format!("{}: {}", self.sheet.document, said(rated, rating));
+        let source = format!("{}: {}", self.sheet.document, rating_text(rated, rating));
         let kind = Kind::of_document(&self.sheet.document).name();
-        let at = |log: f64| Solved {
+        let at = |log: f64| SolvedFigure {
             key: key.into(),
             value: parameter.moved(log),
             kind,
             source: source.clone(),
         };
-        let mut search = Search::new(power, began);
+        let mut search = RootSearch::new(power, began);
         for _ in 0..TRIES {
             let Some(log) = search.next() else { break };
             self.put(at(log));
@@ -436,7 +449,7 @@ impl Solving<'_> {
             let Ok(model) = self.simulate(rated) else {
                 break;
             };
-            search.tried(log, off(model));
+            search.add_trial(log, off(model));
         }
         let best = search.best();
         self.put(at(best));
@@ -446,7 +459,7 @@ impl Solving<'_> {
 
 /// The search for one figure: along the line through the last two values; once there are values on both sides, between
 /// the nearest two.
-struct Search {
+struct RootSearch {
     /// Exponent with which the rated figure grows with the figure; its sign is certain.
     power: f64,
     sign: f64,
@@ -454,9 +467,9 @@ struct Search {
     tried: Vec<(f64, f64)>,
 }
 
-impl Search {
-    fn new(power: f64, began: f64) -> Search {
-        Search {
+impl RootSearch {
+    fn new(power: f64, began: f64) -> RootSearch {
+        RootSearch {
             power,
             sign: power.signum(),
             tried: vec![(0.0, began)],
@@ -489,7 +502,7 @@ impl Search {
         }
     }
 
-    fn tried(&mut self, log: f64, left: f64) {
+    fn add_trial(&mut self, log: f64, left: f64) {
         if let Some(&(before, off)) = self.tried.last() {
             let grown = (off - left) / (log - before);
             // Where the model hardly follows, another figure limits it. Steps are large until this figure is the
@@ -516,15 +529,15 @@ impl Search {
 }
 
 /// Returns the rating as text.
-fn said(rated: Rated, rating: f64) -> String {
+fn rating_text(rated: RatedQuantity, rating: f64) -> String {
     let what = match rated {
-        Rated::SequentialRead => "sequential reads",
-        Rated::SequentialWrite => "sequential writes",
-        Rated::FullCacheWrite => "sequential writes past the SLC cache",
-        Rated::RandomRead => "random reads",
-        Rated::RandomWrite => "random writes",
-        Rated::ReadLatency | Rated::ReadsAtOne => "a random read at QD1",
-        Rated::WriteLatency | Rated::WritesAtOne => "a random write at QD1",
+        RatedQuantity::SequentialRead => "sequential reads",
+        RatedQuantity::SequentialWrite => "sequential writes",
+        RatedQuantity::FullCacheWrite => "sequential writes past the SLC cache",
+        RatedQuantity::RandomRead => "random reads",
+        RatedQuantity::RandomWrite => "random writes",
+        RatedQuantity::ReadLatency | RatedQuantity::ReadsAtOne => "a random read at QD1",
+        RatedQuantity::WriteLatency | RatedQuantity::WritesAtOne => "a random write at QD1",
     };
     format!("{what}, {}", rated.words(rating))
 }

@@ -22,9 +22,9 @@ pub(super) fn words(number: f64, unit: &str) -> String {
 }
 
 /// The numbers of a figure with their units, and whether the figure is a list.
-pub(super) type Numbers = (Vec<(f64, String)>, bool);
+pub(super) type UnitValues = (Vec<(f64, String)>, bool);
 
-pub(super) fn numbers(words: &str) -> Option<Numbers> {
+pub(super) fn numbers(words: &str) -> Option<UnitValues> {
     let parts: Option<Vec<(f64, String)>> = words
         .split(',')
         .map(|part| split(part).map(|(number, unit)| (number, unit.to_owned())))

@@ -14,7 +14,7 @@ use model::media::DriveConfig;
 use model::media::volume::VolumeConfig;
 use workload::job::Job;
 
-use super::{MeasuredRun, Quantity, Request, Target};
+use super::{FitRequest, MeasuredFigure, MeasuredRun, Quantity};
 
 const IOPS: &str = "volume.limits.iops";
 const RATE: &str = "volume.limits.rate";
@@ -29,10 +29,10 @@ const ABOVE: f64 = 1.1;
 /// Returns the request with the starting values of this base for a fit to these runs, and the keys of default
 /// parameters that these runs do not determine.
 pub(super) fn begun(
-    request: &Request,
+    request: &FitRequest,
     base: &DriveSheet,
     fitted: &[&MeasuredRun],
-) -> (Request, Vec<&'static str>) {
+) -> (FitRequest, Vec<&'static str>) {
     let mut begun = request.clone();
     let DriveConfig::Volume(config) = &base.config else {
         return (begun, Vec::new());
@@ -57,7 +57,7 @@ pub(super) fn begun(
 
 /// Returns the rates of a run in both directions: IOPS, and bytes per second.
 fn rates(run: &MeasuredRun) -> [f64; 2] {
-    let iops = |target: &&Target| target.quantity == Quantity::Iops;
+    let iops = |target: &&MeasuredFigure| target.quantity == Quantity::Iops;
     let values = run.targets.iter().filter(iops).map(|target| target.value);
     let ios: f64 = values.sum();
     let blocks = run.jobs.iter().map(crate::ledger::largest_block);
@@ -155,7 +155,7 @@ mod tests {
             iodepth,
             ..Job::default()
         };
-        let target = Target {
+        let target = MeasuredFigure {
             read: mix == Mix::Read,
             quantity: Quantity::Iops,
             value: iops,

@@ -2,7 +2,7 @@
 
 use toml_edit::{DocumentMut, Item, Value};
 
-use super::ledger::Moved;
+use super::ledger::RefittedFigure;
 use super::unit::numbers;
 use text::problem::Problems;
 
@@ -10,7 +10,11 @@ use text::problem::Problems;
 ///
 /// # Errors
 /// The text is not TOML, or has no such figure.
-pub fn rewritten(origin: &str, text: &str, figures: &[&Moved]) -> Result<String, Problems> {
+pub fn rewritten(
+    origin: &str,
+    text: &str,
+    figures: &[&RefittedFigure],
+) -> Result<String, Problems> {
     let wrong = |what: String| Problems::whole(origin, what);
     let mut document: DocumentMut = text.parse().map_err(|error| wrong(format!("{error}")))?;
     for figure in figures {
@@ -44,12 +48,12 @@ fn written(was: &Value, words: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recipe::Spot;
+    use super::super::recipe::CatalogueKey;
     use super::*;
 
-    fn moved(key: &str, fitted: &str) -> Moved {
-        Moved {
-            spot: Spot {
+    fn moved(key: &str, fitted: &str) -> RefittedFigure {
+        RefittedFigure {
+            spot: CatalogueKey {
                 file: "catalogue/nand/one.toml".into(),
                 key: key.into(),
             },
@@ -75,7 +79,7 @@ most = { value = 4, kind = \"fitted\", source = \"S4-155\" }
             moved("nand.medium.program", "1.1 ms, 3.3 ms"),
             moved("nand.suspend.most", "0"),
         ];
-        let figures: Vec<&Moved> = figures.iter().collect();
+        let figures: Vec<&RefittedFigure> = figures.iter().collect();
         let wanted = text
             .replace("50 us", "47.5 us")
             .replace("[\"1 ms\", \"3 ms\"]", "[\"1.1 ms\", \"3.3 ms\"]")

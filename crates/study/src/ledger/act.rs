@@ -4,7 +4,7 @@ use model::Span;
 use model::host::ProgramCosts;
 use toml_edit::Value;
 
-use super::{Act, Measurement};
+use super::{Act, LedgerMeasurement};
 use lab::act::ActTest;
 use lab::{Machine, Scenario, Work};
 use text::problem::Problems;
@@ -38,15 +38,15 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
             ("latency_only", None) if value.as_bool().is_some() => {
                 act.latency_only = value.as_bool() == Some(true);
             }
-            _ => cursor.wrong("act", format!("`act.{name}` = {value}"), ACT),
+            _ => cursor.add_problem("act", format!("`act.{name}` = {value}"), ACT),
         }
     }
     if act.load.is_some() && act.over_1ms_percent.is_some() {
         let what = "`act.over_1ms_percent` searches for a load, but `act.load` sets one";
-        cursor.wrong("act", what, ACT);
+        cursor.add_problem("act", what, ACT);
     }
     if act.version == 0 {
-        cursor.wrong("act", "`act.version` is missing", ACT);
+        cursor.add_problem("act", "`act.version` is missing", ACT);
     }
     Some(act)
 }
@@ -64,13 +64,13 @@ const ACT: &str = "such as act = { version = 3, load = 50, seconds = 3 }: versio
 ///
 /// # Errors
 /// The reason why not.
-pub(super) fn check(measurement: &Measurement) -> Result<(), Problems> {
+pub(super) fn check(measurement: &LedgerMeasurement) -> Result<(), Problems> {
     let drive = catalogue::drive_with(&measurement.drive, &measurement.set)?;
     let host = catalogue::host_with(&measurement.host, &measurement.host_set)?;
     costs(&Machine::new(&drive, &host), measurement).map(drop)
 }
 
-fn costs(machine: &Machine, measurement: &Measurement) -> Result<ProgramCosts, Problems> {
+fn costs(machine: &Machine, measurement: &LedgerMeasurement) -> Result<ProgramCosts, Problems> {
     machine.costs().ok_or_else(|| {
         let what = "has no [act] section, so it does not say what ACT costs there";
         Problems::whole(&*measurement.host, what)
@@ -84,7 +84,7 @@ fn costs(machine: &Machine, measurement: &Measurement) -> Result<ProgramCosts, P
 pub(super) fn scenario(
     machine: &Machine,
     sockets: u16,
-    measurement: &Measurement,
+    measurement: &LedgerMeasurement,
     act: &Act,
     seed: u64,
 ) -> Result<Scenario, Problems> {

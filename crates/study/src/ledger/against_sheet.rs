@@ -12,18 +12,19 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::class::percentile;
-use super::expression::{Value, Wrong};
-use super::figure::{Direction, RunFigure, Statistic, What};
+use super::expression::{ExpressionError, Value};
+use super::figure::{FigureDirection, FigureQuantity, RunFigure, Statistic};
 use super::{
-    Evidence, LedgerFile, Measurement, Published, Reproduction, Row, RowResult, Work, measure,
+    Evidence, LedgerFile, LedgerMeasurement, LedgerRow, PublishedValue, Reproduction, RowResult,
+    Work, measure,
 };
-use catalogue::{DriveSheet, Rated};
+use catalogue::{DriveSheet, RatedQuantity};
 use text::problem::Problems;
 use workload::job::{BlockSizes, Job, Mix, SyncMode};
 
 /// Kind of a row's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// I/Os or bytes per second.
     Throughput,
     /// Mean and median latency.
@@ -34,32 +35,40 @@ pub enum Kind {
     DeepTail,
 }
 
-impl Kind {
+impl MetricKind {
     /// All kinds, in the order of tables.
-    pub const ALL: [Kind; 4] = [Kind::Throughput, Kind::Middle, Kind::Tail, Kind::DeepTail];
+    pub const ALL: [MetricKind; 4] = [
+        MetricKind::Throughput,
+        MetricKind::Middle,
+        MetricKind::Tail,
+        MetricKind::DeepTail,
+    ];
 
     /// Returns the name of the kind for tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Throughput => "throughput",
-            Kind::Middle => "mean and median latency",
-            Kind::Tail => "p95 to p99.9",
-            Kind::DeepTail => "p99.99 and beyond",
+            MetricKind::Throughput => "throughput",
+            MetricKind::Middle => "mean and median latency",
+            MetricKind::Tail => "p95 to p99.9",
+            MetricKind::DeepTail => "p99.99 and beyond",
         }
     }
 
     /// Returns the kind of a figure; `None` if the formula has no value for it.
-    fn of_figure(figure: RunFigure) -> Option<Kind> {
+    fn of_figure(figure: RunFigure) -> Option<MetricKind> {
         match figure {
-            RunFigure::Of(_, What::Iops | What::MbPerSecond | What::MibPerSecond) => {
-                Some(Kind::Throughput)
+            RunFigure::Of(
+                _,
+                FigureQuantity::Iops | FigureQuantity::MbPerSecond | FigureQuantity::MibPerSecond,
+            ) => Some(MetricKind::Throughput),
+            RunFigure::Of(_, FigureQuantity::Latency(_, Statistic::Mean)) => {
+                Some(MetricKind::Middle)
             }
-            RunFigure::Of(_, What::Latency(_, Statistic::Mean)) => Some(Kind::Middle),
-            RunFigure::Of(_, What::Latency(_, Statistic::Percentile(percent))) => {
+            RunFigure::Of(_, FigureQuantity::Latency(_, Statistic::Percentile(percent))) => {
                 Some(match percent {
-                    _ if figure.is_deep_tail() => Kind::DeepTail,
-                    above if above > 50.0 => Kind::Tail,
-                    _ => Kind::Middle,
+                    _ if figure.is_deep_tail() => MetricKind::DeepTail,
+                    above if above > 50.0 => MetricKind::Tail,
+                    _ => MetricKind::Middle,
                 })
             }
             _ => None,
@@ -67,12 +76,12 @@ impl Kind {
     }
 
     /// Returns the kind of a row: that of its deepest figure.
-    fn of(row: &Row) -> Option<Kind> {
+    fn from_row(row: &LedgerRow) -> Option<MetricKind> {
         let mut kinds = Vec::new();
         row.expression.figures(&mut |_, name| {
-            kinds.push(RunFigure::named(name).ok().and_then(Kind::of_figure));
+            kinds.push(RunFigure::named(name).ok().and_then(MetricKind::of_figure));
         });
-        let kinds: Option<Vec<Kind>> = kinds.into_iter().collect();
+        let kinds: Option<Vec<MetricKind>> = kinds.into_iter().collect();
         kinds?.into_iter().max_by_key(|kind| *kind as u8)
     }
 }
@@ -80,7 +89,7 @@ impl Kind {
 /// Errors of a set of figures.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Off {
+pub struct ErrorSummary {
     /// Median of the absolute errors, as a share of the published figure.
     pub median: f64,
     /// 90th percentile of the absolute errors.
@@ -89,9 +98,9 @@ pub struct Off {
     pub factor: f64,
 }
 
-impl Off {
+impl ErrorSummary {
     /// Computes the errors from ratios of figures to published figures.
-    fn of(ratios: &[f64]) -> Off {
+    fn from_ratios(ratios: &[f64]) -> ErrorSummary {
         let sorted = |of: fn(&f64) -> f64| {
             let mut all: Vec<f64> = ratios.iter().map(of).collect();
             all.sort_by(f64::total_cmp);
@@ -100,16 +109,16 @@ impl Off {
         let errors = sorted(|ratio| (ratio - 1.0).abs());
         let factors = sorted(|ratio| ratio.max(1.0 / ratio));
         let at = |all: &[f64], share| percentile(all, share).unwrap_or_default();
-        Off {
+        ErrorSummary {
             median: at(&errors, 0.5),
             p90: at(&errors, 0.9),
             factor: at(&factors, 0.5),
         }
     }
 
-    fn rounded(self) -> Off {
+    fn rounded(self) -> ErrorSummary {
         let rounded = |value: f64| format!("{value:.4}").parse().unwrap_or(value);
-        Off {
+        ErrorSummary {
             median: rounded(self.median),
             p90: rounded(self.p90),
             factor: rounded(self.factor),
@@ -120,21 +129,21 @@ impl Off {
 /// Errors of the rows of one kind.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Compared {
+pub struct KindErrors {
     /// Number of rows.
     pub rows: usize,
     /// Errors of the models.
-    pub model: Off,
+    pub model: ErrorSummary,
     /// Errors of the formula.
-    pub sheet: Off,
+    pub sheet: ErrorSummary,
 }
 
 /// Errors of the models and of the formula, and the predicted rows that the formula does not cover.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgainstSheet {
-    /// Errors by kind, in the order of [`Kind::ALL`].
-    pub kinds: [Compared; 4],
+    /// Errors by kind, in the order of [`MetricKind::ALL`].
+    pub kinds: [KindErrors; 4],
     /// Predicted rows with a number that are not compared, by reason.
     pub left_out: BTreeMap<String, usize>,
 }
@@ -144,7 +153,10 @@ impl AgainstSheet {
     ///
     /// # Errors
     /// A drive of the ledger does not load.
-    pub fn of(files: &[LedgerFile], reproduction: &Reproduction) -> Result<AgainstSheet, Problems> {
+    pub fn from_reproduction(
+        files: &[LedgerFile],
+        reproduction: &Reproduction,
+    ) -> Result<AgainstSheet, Problems> {
         let mut sheets: BTreeMap<&str, DriveSheet> = BTreeMap::new();
         for measurement in files.iter().flat_map(|file| &file.measurements) {
             if !sheets.contains_key(&*measurement.drive) {
@@ -157,7 +169,7 @@ impl AgainstSheet {
         for result in &reproduction.results {
             let judged =
                 result.row.evidence == Evidence::Predicted && result.row.judgement.has_error();
-            let (Published::Number(published), true) = (&result.row.published, judged) else {
+            let (PublishedValue::Number(published), true) = (&result.row.published, judged) else {
                 continue;
             };
             match compared(files, &sheets, result) {
@@ -169,10 +181,10 @@ impl AgainstSheet {
         }
         let kinds = ratios.map(|ratios| {
             let (models, of_sheets): (Vec<f64>, Vec<f64>) = ratios.into_iter().unzip();
-            Compared {
+            KindErrors {
                 rows: models.len(),
-                model: Off::of(&models),
-                sheet: Off::of(&of_sheets),
+                model: ErrorSummary::from_ratios(&models),
+                sheet: ErrorSummary::from_ratios(&of_sheets),
             }
         });
         Ok(AgainstSheet { kinds, left_out })
@@ -193,15 +205,15 @@ fn compared(
     files: &[LedgerFile],
     sheets: &BTreeMap<&str, DriveSheet>,
     result: &RowResult,
-) -> Result<(Kind, f64, f64), Wrong> {
+) -> Result<(MetricKind, f64, f64), ExpressionError> {
     let row = &result.row;
-    let kind = Kind::of(row).ok_or_else(|| no("the formula has no such figure"))?;
+    let kind = MetricKind::from_row(row).ok_or_else(|| no("the formula has no such figure"))?;
     let model = result
         .model
         .as_ref()
         .map_err(|_| no("the model has no figure"))?;
     let mut of_row = files.iter().filter(|file| {
-        let same = |one: &Row| one.id == row.id && one.metric == row.metric;
+        let same = |one: &LedgerRow| one.id == row.id && one.metric == row.metric;
         file.rows.iter().any(same)
     });
     let file = of_row.next().ok_or_else(|| no("the row is of no file"))?;
@@ -218,20 +230,21 @@ fn compared(
 
 const NO_SHEET: &str = "the drive's file has no latency, IOPS and bandwidth of a data sheet";
 
-fn no(why: &str) -> Wrong {
-    Wrong(why.to_owned())
+fn no(why: &str) -> ExpressionError {
+    ExpressionError(why.to_owned())
 }
 
 /// Returns the formula's figure of a measurement: a number, or a series along its sweep.
 fn of_measurement(
-    measurement: &Measurement,
+    measurement: &LedgerMeasurement,
     sheet: &DriveSheet,
     figure: RunFigure,
-) -> Result<Value, Wrong> {
+) -> Result<Value, ExpressionError> {
     if measurement.stands_for.is_some() || matches!(measurement.work, Work::Act(_)) {
         return Err(no("not one kind of I/O on one drive"));
     }
-    let points = measure::jobs_of_points(measurement).map_err(|found| Wrong(found.to_string()))?;
+    let points =
+        measure::jobs_of_points(measurement).map_err(|found| ExpressionError(found.to_string()))?;
     let skipped = measure::uncounted(measurement);
     let values = points.iter().map(|(x, jobs)| {
         Ok((
@@ -239,7 +252,7 @@ fn of_measurement(
             of_jobs(&jobs[skipped.min(jobs.len())..], sheet, figure)?,
         ))
     });
-    let values: Vec<(Option<f64>, f64)> = values.collect::<Result<_, Wrong>>()?;
+    let values: Vec<(Option<f64>, f64)> = values.collect::<Result<_, ExpressionError>>()?;
     Ok(match values[..] {
         [(None, value)] => Value::Number(value),
         _ => Value::Series(
@@ -269,14 +282,14 @@ fn plain(job: &Job) -> Option<(Mix, u32)> {
 }
 
 /// Returns the formula's figure of jobs that run together.
-fn of_jobs(jobs: &[Job], sheet: &DriveSheet, figure: RunFigure) -> Result<f64, Wrong> {
+fn of_jobs(jobs: &[Job], sheet: &DriveSheet, figure: RunFigure) -> Result<f64, ExpressionError> {
     let kinds: Option<Vec<(Mix, u32)>> = jobs.iter().map(plain).collect();
     let kind = kinds.and_then(|kinds| {
         let first = *kinds.first()?;
         kinds.iter().all(|kind| *kind == first).then_some(first)
     });
     let (mix, bytes) = kind.ok_or_else(|| no("not one kind of I/O on one drive"))?;
-    let numbers = Numbers::of(sheet, mix).ok_or_else(|| no(NO_SHEET))?;
+    let numbers = SheetNumbers::from_sheet(sheet, mix).ok_or_else(|| no(NO_SHEET))?;
     let depth: u32 = jobs
         .iter()
         .map(|job| {
@@ -289,17 +302,17 @@ fn of_jobs(jobs: &[Job], sheet: &DriveSheet, figure: RunFigure) -> Result<f64, W
         })
         .sum();
     let asked = if mix == Mix::Read {
-        Direction::Read
+        FigureDirection::Read
     } else {
-        Direction::Write
+        FigureDirection::Write
     };
     let rate = numbers.rate(depth.into(), bytes.into());
     match figure {
-        RunFigure::Of(of, what) if of == asked || of == Direction::Total => match what {
-            What::Iops => Ok(rate),
-            What::MbPerSecond => Ok(rate * f64::from(bytes) / 1e6),
-            What::MibPerSecond => Ok(rate * f64::from(bytes) / 1_048_576.0),
-            What::Latency(..) => Ok(f64::from(depth) / rate * 1e6),
+        RunFigure::Of(of, what) if of == asked || of == FigureDirection::Total => match what {
+            FigureQuantity::Iops => Ok(rate),
+            FigureQuantity::MbPerSecond => Ok(rate * f64::from(bytes) / 1e6),
+            FigureQuantity::MibPerSecond => Ok(rate * f64::from(bytes) / 1_048_576.0),
+            FigureQuantity::Latency(..) => Ok(f64::from(depth) / rate * 1e6),
             _ => Err(no("the formula has no such figure")),
         },
         _ => Err(no("the formula has no such figure")),
@@ -308,7 +321,7 @@ fn of_jobs(jobs: &[Job], sheet: &DriveSheet, figure: RunFigure) -> Result<f64, W
 
 /// Three numbers of a data sheet, for one direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Numbers {
+struct SheetNumbers {
     /// Latency of a 4 KiB I/O at QD1, in seconds.
     latency: f64,
     /// Maximum random IOPS.
@@ -317,28 +330,28 @@ struct Numbers {
     width: f64,
 }
 
-impl Numbers {
-    fn of(sheet: &DriveSheet, mix: Mix) -> Option<Numbers> {
+impl SheetNumbers {
+    fn from_sheet(sheet: &DriveSheet, mix: Mix) -> Option<SheetNumbers> {
         let ratings = sheet.ratings.as_ref()?;
         let (latency, at_one, most, width) = match mix {
             Mix::Read => (
-                Rated::ReadLatency,
-                Rated::ReadsAtOne,
-                Rated::RandomRead,
-                Rated::SequentialRead,
+                RatedQuantity::ReadLatency,
+                RatedQuantity::ReadsAtOne,
+                RatedQuantity::RandomRead,
+                RatedQuantity::SequentialRead,
             ),
             _ => (
-                Rated::WriteLatency,
-                Rated::WritesAtOne,
-                Rated::RandomWrite,
-                Rated::SequentialWrite,
+                RatedQuantity::WriteLatency,
+                RatedQuantity::WritesAtOne,
+                RatedQuantity::RandomWrite,
+                RatedQuantity::SequentialWrite,
             ),
         };
-        let at_one = ratings.of(at_one).map(|rate| 1.0 / rate);
-        Some(Numbers {
-            latency: ratings.of(latency).or(at_one)?,
-            most: ratings.of(most)?,
-            width: ratings.of(width)?,
+        let at_one = ratings.value(at_one).map(|rate| 1.0 / rate);
+        Some(SheetNumbers {
+            latency: ratings.value(latency).or(at_one)?,
+            most: ratings.value(most)?,
+            width: ratings.value(width)?,
         })
     }
 
@@ -352,11 +365,11 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Model, Selection, Verdict, file, reproduce};
+    use crate::ledger::{Model, RowVerdict, Selection, file, reproduce};
 
     #[test]
     fn the_formula_is_bound_by_latency_then_iops_or_bandwidth() {
-        let numbers = Numbers {
+        let numbers = SheetNumbers {
             latency: 100e-6,
             most: 200e3,
             width: 1e9,
@@ -420,7 +433,7 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
                     seeds: 1,
                 }),
                 error: None,
-                verdict: Verdict::Holds,
+                verdict: RowVerdict::Holds,
             });
         let reproduction = Reproduction {
             results: results.collect(),
@@ -443,7 +456,7 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
             ("deep.watts", 10.0, 10.0),
         ];
         let (files, reproduction) = ran(&rows);
-        let found = AgainstSheet::of(&files, &reproduction)
+        let found = AgainstSheet::from_reproduction(&files, &reproduction)
             .expect("the drives load")
             .rounded();
         assert_eq!(found.kinds.map(|kind| kind.rows), [1, 1, 1, 1]);
@@ -476,7 +489,8 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
         let (mut files, mut reproduction) = ran(&[("deep.read.iops", 400e3, 440e3)]);
         files[0].rows[0].evidence = Evidence::Fitted;
         reproduction.results[0].row.evidence = Evidence::Fitted;
-        let found = AgainstSheet::of(&files, &reproduction).expect("the drives load");
+        let found =
+            AgainstSheet::from_reproduction(&files, &reproduction).expect("the drives load");
         assert_eq!(found, AgainstSheet::default());
     }
 
@@ -484,7 +498,7 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
     fn a_run_of_the_ledger_can_be_compared() {
         let (files, _) = ran(&[("at(one.read.mean_us, 1)", 76.0, 0.0)]);
         let run = reproduce(&files, &Selection::default(), &lab::to_the_end).expect("it runs");
-        let found = AgainstSheet::of(&files, &run).expect("the drives load");
+        let found = AgainstSheet::from_reproduction(&files, &run).expect("the drives load");
         assert_eq!(found.kinds[1].rows, 1);
         assert!(found.kinds[1].model.median < 0.5, "{found:?}");
     }

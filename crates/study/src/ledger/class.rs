@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::figure::RunFigure;
-use super::{Evidence, Row, RowResult};
+use super::{Evidence, LedgerRow, RowResult};
 
 /// Class of a row's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Class {
     pub const ALL: [Class; 2] = [Class::Usual, Class::DeepTail];
 
     /// Returns the class that follows from a row's metric.
-    pub fn of(row: &Row) -> Class {
+    pub fn from_row(row: &LedgerRow) -> Class {
         let mut class = Class::Usual;
         row.expression.figures(&mut |_, name| {
             if RunFigure::named(name).is_ok_and(RunFigure::is_deep_tail) {
@@ -60,7 +60,7 @@ const FACTOR: f64 = 1.5;
 
 impl Errors {
     /// Computes the errors of the predicted rows among these results.
-    pub fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Errors {
+    pub fn from_results<'a>(results: impl Iterator<Item = &'a RowResult>) -> Errors {
         let judged = results.filter(|result| {
             result.row.evidence == Evidence::Predicted && result.row.judgement.has_error()
         });
@@ -87,7 +87,7 @@ impl Errors {
 
     /// Computes the errors of the predicted rows of one class.
     pub fn of_class<'a>(class: Class, results: impl Iterator<Item = &'a RowResult>) -> Errors {
-        Errors::of(results.filter(|result| Class::of(&result.row) == class))
+        Errors::from_results(results.filter(|result| Class::from_row(&result.row) == class))
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
             ("a.read.max_us", Class::DeepTail),
         ] {
             assert_eq!(
-                Class::of(&results(&[(metric, 1.0, 1.0)])[0].row),
+                Class::from_row(&results(&[(metric, 1.0, 1.0)])[0].row),
                 class,
                 "{metric}"
             );
@@ -174,6 +174,6 @@ mod tests {
         );
         let tail = Errors::of_class(Class::DeepTail, results.iter());
         assert_eq!((tail.rows, tail.within_factor), (3, 1));
-        assert_eq!(Errors::of(results.iter()).rows, 5);
+        assert_eq!(Errors::from_results(results.iter()).rows, 5);
     }
 }

@@ -85,16 +85,16 @@ const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
 
 /// An error in an expression, as a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong(pub String);
+pub struct ExpressionError(pub String);
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ExpressionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-fn wrong<T>(what: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong(what.into()))
+fn expression_error<T>(what: impl Into<String>) -> Result<T, ExpressionError> {
+    Err(ExpressionError(what.into()))
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ enum Token {
     Sign(char),
 }
 
-fn tokens(text: &str) -> Result<Vec<Token>, Wrong> {
+fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -116,7 +116,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Wrong> {
         if first.is_ascii_digit() {
             let (word, tail) = part(|c| c.is_ascii_digit() || c == '.' || c == '_');
             let Ok(number) = word.replace('_', "").parse() else {
-                return wrong(format!("`{word}` is not a number"));
+                return expression_error(format!("`{word}` is not a number"));
             };
             found.push(Token::Number(number));
             after = tail;
@@ -128,7 +128,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Wrong> {
             found.push(Token::Sign(first));
             after = &rest[1..];
         } else {
-            return wrong(format!("`{first}` means nothing in a metric"));
+            return expression_error(format!("`{first}` means nothing in a metric"));
         }
         rest = after.trim_start();
     }
@@ -155,10 +155,10 @@ impl Parser {
         }
     }
 
-    fn sum(&mut self) -> Result<Expression, Wrong> {
+    fn sum(&mut self) -> Result<Expression, ExpressionError> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return wrong("the metric is nested too deeply");
+            return expression_error("the metric is nested too deeply");
         }
         let mut left = self.product()?;
         while let Some(sign) = self.sign("+-") {
@@ -173,7 +173,7 @@ impl Parser {
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<Expression, Wrong> {
+    fn product(&mut self) -> Result<Expression, ExpressionError> {
         let mut left = self.atom()?;
         while let Some(sign) = self.sign("*/") {
             let operator = if sign == '*' {
@@ -186,9 +186,9 @@ impl Parser {
         Ok(left)
     }
 
-    fn atom(&mut self) -> Result<Expression, Wrong> {
+    fn atom(&mut self) -> Result<Expression, ExpressionError> {
         let Some(token) = self.tokens.get(self.next).cloned() else {
-            return wrong("the metric ends too early");
+            return expression_error("the metric ends too early");
         };
         self.next += 1;
         match token {
@@ -197,28 +197,30 @@ impl Parser {
                 let inner = self.sum()?;
                 match self.sign(")") {
                     Some(_) => Ok(inner),
-                    None => wrong("a `(` is not closed"),
+                    None => expression_error("a `(` is not closed"),
                 }
             }
-            Token::Sign(sign) => wrong(format!("`{sign}` where a figure or a number is expected")),
+            Token::Sign(sign) => {
+                expression_error(format!("`{sign}` where a figure or a number is expected"))
+            }
             Token::Name(name) if self.sign("(").is_some() => self.call(&name),
             Token::Name(name) => match name.split_once('.') {
                 Some((owner, figure)) if !figure.is_empty() => Ok(Expression::Figure {
                     owner: owner.to_owned(),
                     name: figure.to_owned(),
                 }),
-                _ => wrong(format!(
+                _ => expression_error(format!(
                     "`{name}` is not a figure: write the measurement, a dot and its figure, such as `{name}.read.iops`"
                 )),
             },
         }
     }
 
-    fn call(&mut self, name: &str) -> Result<Expression, Wrong> {
+    fn call(&mut self, name: &str) -> Result<Expression, ExpressionError> {
         let Some(&(_, function, fewest, most)) = FUNCTIONS.iter().find(|known| known.0 == name)
         else {
             let names: Vec<&str> = FUNCTIONS.iter().map(|known| known.0).collect();
-            return wrong(format!(
+            return expression_error(format!(
                 "there is no function `{name}`; there are {}",
                 names.join(", ")
             ));
@@ -231,10 +233,10 @@ impl Parser {
             }
         }
         if self.sign(")").is_none() {
-            return wrong(format!("the arguments of `{name}` are not closed by `)`"));
+            return expression_error(format!("the arguments of `{name}` are not closed by `)`"));
         }
         if !(fewest..=most).contains(&arguments.len()) {
-            return wrong(format!(
+            return expression_error(format!(
                 "`{name}` does not take {} arguments",
                 arguments.len()
             ));
@@ -248,7 +250,7 @@ impl Expression {
     ///
     /// # Errors
     /// The first error in the text.
-    pub fn parse(text: &str) -> Result<Expression, Wrong> {
+    pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
         let mut parser = Parser {
             tokens: tokens(text)?,
             next: 0,
@@ -257,7 +259,7 @@ impl Expression {
         let expression = parser.sum()?;
         match parser.tokens.get(parser.next) {
             None => Ok(expression),
-            Some(token) => wrong(format!("the metric should end before {token:?}")),
+            Some(token) => expression_error(format!("the metric should end before {token:?}")),
         }
     }
 
@@ -313,8 +315,8 @@ impl Expression {
     /// An error of `look_up`, or series with different points.
     pub fn value(
         &self,
-        look_up: &dyn Fn(&str, &str) -> Result<Value, Wrong>,
-    ) -> Result<Value, Wrong> {
+        look_up: &dyn Fn(&str, &str) -> Result<Value, ExpressionError>,
+    ) -> Result<Value, ExpressionError> {
         match self {
             Expression::Number(number) => Ok(Value::Number(*number)),
             Expression::Figure { owner, name } => look_up(owner, name),
@@ -328,7 +330,7 @@ impl Expression {
                 })
             }
             Expression::Call(function, arguments) => {
-                let values: Result<Vec<Value>, Wrong> = arguments
+                let values: Result<Vec<Value>, ExpressionError> = arguments
                     .iter()
                     .map(|argument| argument.value(look_up))
                     .collect();
@@ -352,21 +354,21 @@ impl Value {
     ///
     /// # Errors
     /// The value is a series.
-    pub fn number(&self) -> Result<f64, Wrong> {
+    pub fn number(&self) -> Result<f64, ExpressionError> {
         match self {
             Value::Number(number) => Ok(*number),
-            Value::Series(_) => {
-                wrong("a series where one number is expected: take at(), min(), max() of it")
-            }
+            Value::Series(_) => expression_error(
+                "a series where one number is expected: take at(), min(), max() of it",
+            ),
         }
     }
 
-    fn series(&self) -> Result<&[(f64, f64)], Wrong> {
+    fn series(&self) -> Result<&[(f64, f64)], ExpressionError> {
         match self {
             Value::Series(points) => Ok(points),
-            Value::Number(_) => {
-                wrong("one number where a series is expected: the measurement has no sweep")
-            }
+            Value::Number(_) => expression_error(
+                "one number where a series is expected: the measurement has no sweep",
+            ),
         }
     }
 
@@ -377,7 +379,11 @@ impl Value {
         }
     }
 
-    fn combine(&self, other: &Value, combine: impl Fn(f64, f64) -> f64) -> Result<Value, Wrong> {
+    fn combine(
+        &self,
+        other: &Value,
+        combine: impl Fn(f64, f64) -> f64,
+    ) -> Result<Value, ExpressionError> {
         Ok(match (self, other) {
             (Value::Number(a), Value::Number(b)) => Value::Number(combine(*a, *b)),
             (Value::Series(a), Value::Number(b)) => {
@@ -395,7 +401,7 @@ impl Value {
                     })
                     .collect();
                 if pairs.is_empty() {
-                    return wrong("two sweeps without a point in common");
+                    return expression_error("two sweeps without a point in common");
                 }
                 Value::Series(pairs)
             }
@@ -403,7 +409,7 @@ impl Value {
     }
 }
 
-fn call(function: Function, values: &[Value]) -> Result<Value, Wrong> {
+fn call(function: Function, values: &[Value]) -> Result<Value, ExpressionError> {
     let all = || values.iter().flat_map(Value::numbers);
     let first = || values[0].number();
     Ok(match function {
@@ -417,7 +423,7 @@ fn call(function: Function, values: &[Value]) -> Result<Value, Wrong> {
             let x = values[1].number()?;
             match values[0].series()?.iter().find(|&&(at, _)| at == x) {
                 Some(&(_, y)) => Value::Number(y),
-                None => return wrong(format!("the sweep has no point {x}")),
+                None => return expression_error(format!("the sweep has no point {x}")),
             }
         }
         Function::From | Function::UpTo => {
@@ -432,7 +438,7 @@ fn call(function: Function, values: &[Value]) -> Result<Value, Wrong> {
             let points = values[0].series()?.iter().copied();
             let kept: Vec<(f64, f64)> = points.filter(|&(at, _)| keeps(at)).collect();
             if kept.is_empty() {
-                return wrong(format!("the sweep has no point on that side of {x}"));
+                return expression_error(format!("the sweep has no point on that side of {x}"));
             }
             Value::Series(kept)
         }
@@ -448,7 +454,7 @@ fn call(function: Function, values: &[Value]) -> Result<Value, Wrong> {
             };
             match from.and_then(|index| points.get(index)) {
                 Some(&(x, _)) => Value::Number(x),
-                None => return wrong("it never crosses"),
+                None => return expression_error("it never crosses"),
             }
         }
         Function::Knee => {
@@ -459,7 +465,7 @@ fn call(function: Function, values: &[Value]) -> Result<Value, Wrong> {
                 .fold(f64::NEG_INFINITY, |most, &(_, y)| most.max(y));
             match points.iter().find(|&&(_, y)| y >= share * most) {
                 Some(&(x, _)) => Value::Number(x),
-                None => return wrong("the sweep has no knee"),
+                None => return expression_error("the sweep has no knee"),
             }
         }
     })
@@ -473,7 +479,7 @@ pub const KNEE: f64 = 0.995;
 mod tests {
     use super::*;
 
-    fn value(text: &str) -> Result<Value, Wrong> {
+    fn value(text: &str) -> Result<Value, ExpressionError> {
         Expression::parse(text)?.value(&|owner, name| match (owner, name) {
             ("a", "read.iops") => Ok(Value::Series(vec![
                 (1.0, 10.0),
@@ -488,7 +494,7 @@ mod tests {
                 (8.0, 30.0),
             ])),
             ("c", "read.p99.99_us") => Ok(Value::Number(7.0)),
-            _ => Err(Wrong(format!("no {owner}.{name}"))),
+            _ => Err(ExpressionError(format!("no {owner}.{name}"))),
         })
     }
 

@@ -4,10 +4,10 @@
 use model::media::Medium;
 use model::{Gauge, Part, Span};
 
-use super::expression::Wrong;
+use super::expression::ExpressionError;
 use super::loss::odds;
 use catalogue::DriveSheet;
-use lab::act::Tested;
+use lab::act::ActResult;
 use lab::{Measured, Outcome, ThreadOutcome};
 use statistics::Histogram;
 use text::problem::nearest;
@@ -18,7 +18,7 @@ use workload::act::Kind;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RunFigure {
     /// A figure of one direction, or of reads and writes together.
-    Of(Direction, What),
+    Of(FigureDirection, FigureQuantity),
     /// Mean power.
     Watts,
     /// Bytes programmed for each byte that the host wrote.
@@ -34,12 +34,12 @@ pub enum RunFigure {
     /// Rated endurance used, percent.
     PercentageUsed,
     /// A figure of an ACT run.
-    OfAct(OfAct),
+    OfAct(ActFigure),
 }
 
 /// A figure of an ACT run, at its load or at the score.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum OfAct {
+pub enum ActFigure {
     /// The highest multiple of 1x that passes, or the given load.
     Load,
     /// Reads per second.
@@ -56,7 +56,7 @@ pub enum OfAct {
 
 /// Direction of the I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum FigureDirection {
     /// Only reads.
     Read,
     /// Only writes.
@@ -69,7 +69,7 @@ pub enum Direction {
 
 /// Quantity of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum What {
+pub enum FigureQuantity {
     /// I/Os per second.
     Iops,
     /// 10^6 bytes per second.
@@ -123,30 +123,36 @@ const WHOLE: &[(&str, RunFigure)] = &[
     ("medium_busy", RunFigure::MediumBusy),
     ("seconds", RunFigure::Seconds),
     ("percentage_used", RunFigure::PercentageUsed),
-    ("act_load", RunFigure::OfAct(OfAct::Load)),
-    ("act_reads_s", RunFigure::OfAct(OfAct::Reads)),
-    ("act_over_1ms_percent", RunFigure::OfAct(OfAct::Over(0))),
-    ("act_over_2ms_percent", RunFigure::OfAct(OfAct::Over(1))),
-    ("act_over_8ms_percent", RunFigure::OfAct(OfAct::Over(3))),
-    ("act_over_64ms_percent", RunFigure::OfAct(OfAct::Over(6))),
-    ("act_mean_us", RunFigure::OfAct(OfAct::Mean)),
-    ("act_large_reads_s", RunFigure::OfAct(OfAct::LargeReads)),
-    ("act_large_writes_s", RunFigure::OfAct(OfAct::LargeWrites)),
+    ("act_load", RunFigure::OfAct(ActFigure::Load)),
+    ("act_reads_s", RunFigure::OfAct(ActFigure::Reads)),
+    ("act_over_1ms_percent", RunFigure::OfAct(ActFigure::Over(0))),
+    ("act_over_2ms_percent", RunFigure::OfAct(ActFigure::Over(1))),
+    ("act_over_8ms_percent", RunFigure::OfAct(ActFigure::Over(3))),
+    (
+        "act_over_64ms_percent",
+        RunFigure::OfAct(ActFigure::Over(6)),
+    ),
+    ("act_mean_us", RunFigure::OfAct(ActFigure::Mean)),
+    ("act_large_reads_s", RunFigure::OfAct(ActFigure::LargeReads)),
+    (
+        "act_large_writes_s",
+        RunFigure::OfAct(ActFigure::LargeWrites),
+    ),
 ];
 
-const DIRECTIONS: &[(&str, Direction)] = &[
-    ("read", Direction::Read),
-    ("write", Direction::Write),
-    ("trim", Direction::Trim),
-    ("total", Direction::Total),
+const DIRECTIONS: &[(&str, FigureDirection)] = &[
+    ("read", FigureDirection::Read),
+    ("write", FigureDirection::Write),
+    ("trim", FigureDirection::Trim),
+    ("total", FigureDirection::Total),
 ];
 
-const COUNTS: &[(&str, What)] = &[
-    ("iops", What::Iops),
-    ("mb_s", What::MbPerSecond),
-    ("mib_s", What::MibPerSecond),
-    ("ios", What::Ios),
-    ("drive_mean_us", What::DriveMean),
+const COUNTS: &[(&str, FigureQuantity)] = &[
+    ("iops", FigureQuantity::Iops),
+    ("mb_s", FigureQuantity::MbPerSecond),
+    ("mib_s", FigureQuantity::MibPerSecond),
+    ("ios", FigureQuantity::Ios),
+    ("drive_mean_us", FigureQuantity::DriveMean),
 ];
 
 const CLOCKS: &[(&str, Clock)] = &[
@@ -173,7 +179,7 @@ impl RunFigure {
     ///
     /// # Errors
     /// No such figure; the message lists the names.
-    pub fn named(name: &str) -> Result<RunFigure, Wrong> {
+    pub fn named(name: &str) -> Result<RunFigure, ExpressionError> {
         if let Some(whole) = named(WHOLE, name) {
             return Ok(whole);
         }
@@ -184,7 +190,7 @@ impl RunFigure {
         });
         of.ok_or_else(|| {
             let names: Vec<&str> = WHOLE.iter().map(|known| known.0).collect();
-            Wrong(format!(
+            ExpressionError(format!(
                 "a run has no figure `{name}`; it has {}, and of read, write and total: iops, mb_s, mib_s, ios, \
                  drive_mean_us, mean_us, min_us, max_us, deviation_us, p99_us, p99.999_us (any percentile), \
                  over_1000us_percent, and slat.mean_us, clat.p99_us and so on",
@@ -197,12 +203,12 @@ impl RunFigure {
     /// limit, or the slowest I/O.
     pub fn is_deep_tail(self) -> bool {
         match self {
-            RunFigure::Of(_, What::Latency(_, statistic)) => match statistic {
+            RunFigure::Of(_, FigureQuantity::Latency(_, statistic)) => match statistic {
                 Statistic::Percentile(percent) => percent >= DEEP,
                 Statistic::Over(_) | Statistic::Max => true,
                 Statistic::Mean | Statistic::Deviation | Statistic::Min => false,
             },
-            RunFigure::OfAct(OfAct::Over(_)) => true,
+            RunFigure::OfAct(ActFigure::Over(_)) => true,
             _ => false,
         }
     }
@@ -210,7 +216,9 @@ impl RunFigure {
     /// Returns the percentile, if the figure is one.
     pub fn percentile(self) -> Option<f64> {
         match self {
-            RunFigure::Of(_, What::Latency(_, Statistic::Percentile(percent))) => Some(percent),
+            RunFigure::Of(_, FigureQuantity::Latency(_, Statistic::Percentile(percent))) => {
+                Some(percent)
+            }
             _ => None,
         }
     }
@@ -219,20 +227,20 @@ impl RunFigure {
     ///
     /// # Errors
     /// The figure belongs to other runs, or there is no score.
-    pub fn of_act(self, tested: &Tested, score: Option<u32>) -> Result<f64, Wrong> {
+    pub fn of_act(self, tested: &ActResult, score: Option<u32>) -> Result<f64, ExpressionError> {
         let RunFigure::OfAct(what) = self else {
-            return Err(Wrong("a run of `act` does not have it".into()));
+            return Err(ExpressionError("a run of `act` does not have it".into()));
         };
         if score == Some(0) {
-            return Err(Wrong("it does not even pass 1x".into()));
+            return Err(ExpressionError("it does not even pass 1x".into()));
         }
         Ok(match what {
-            OfAct::Load => tested.config.load_factor(),
-            OfAct::Reads => tested.rate(Kind::Read),
-            OfAct::Over(power) => tested.worst()[power],
-            OfAct::Mean => tested.latency(Kind::Read).mean_ns() / 1e3,
-            OfAct::LargeReads => tested.rate(Kind::LargeRead),
-            OfAct::LargeWrites => tested.rate(Kind::LargeWrite),
+            ActFigure::Load => tested.config.load_factor(),
+            ActFigure::Reads => tested.rate(Kind::Read),
+            ActFigure::Over(power) => tested.worst()[power],
+            ActFigure::Mean => tested.latency(Kind::Read).mean_ns() / 1e3,
+            ActFigure::LargeReads => tested.rate(Kind::LargeRead),
+            ActFigure::LargeWrites => tested.rate(Kind::LargeWrite),
         })
     }
 
@@ -240,9 +248,10 @@ impl RunFigure {
     ///
     /// # Errors
     /// The run has no value: no I/O of that direction, or too few samples beyond a percentile.
-    pub fn of(self, outcome: &Outcome) -> Result<f64, Wrong> {
-        let gauge =
-            |value: Option<f64>| value.ok_or_else(|| Wrong("not reported by the drive".into()));
+    pub fn value(self, outcome: &Outcome) -> Result<f64, ExpressionError> {
+        let gauge = |value: Option<f64>| {
+            value.ok_or_else(|| ExpressionError("not reported by the drive".into()))
+        };
         match self {
             RunFigure::Watts => gauge(outcome.watts()),
             RunFigure::WriteAmplification => gauge(outcome.write_amplification()),
@@ -250,24 +259,24 @@ impl RunFigure {
             RunFigure::ControllerBusy => gauge(outcome.utilisation(Gauge::ControllerBusySeconds)),
             RunFigure::MediumBusy => gauge(outcome.utilisation(Gauge::MediumBusySeconds)),
             RunFigure::PercentageUsed => gauge(outcome.gauge(Gauge::PercentageUsed)),
-            RunFigure::OfAct(_) => Err(Wrong("only a run of `act` has it".into())),
+            RunFigure::OfAct(_) => Err(ExpressionError("only a run of `act` has it".into())),
             RunFigure::Seconds => Ok(outcome.end.since(model::Time::ZERO).seconds()),
             RunFigure::Of(direction, what) => {
                 let parts = outcome
                     .threads
                     .iter()
-                    .flat_map(|thread| direction.of(thread));
+                    .flat_map(|thread| direction.results(thread));
                 let parts: Vec<&Measured> = parts.filter(|part| part.ios > 0).collect();
                 if parts.is_empty() {
-                    return Err(Wrong("no I/O of this direction completed".into()));
+                    return Err(ExpressionError("no I/O of this direction completed".into()));
                 }
-                what.of(&parts)
+                what.value(&parts)
             }
         }
     }
 }
 
-fn latency(name: &str) -> Option<What> {
+fn latency(name: &str) -> Option<FigureQuantity> {
     let (clock, rest) = CLOCKS
         .iter()
         .find_map(|(prefix, clock)| Some((*clock, name.strip_prefix(prefix)?)))?;
@@ -286,33 +295,33 @@ fn latency(name: &str) -> Option<What> {
                 .then_some(Statistic::Percentile(percent))
         })
         .or_else(|| number("over_", "us_percent").map(Statistic::Over))?;
-    Some(What::Latency(clock, statistic))
+    Some(FigureQuantity::Latency(clock, statistic))
 }
 
-impl Direction {
-    fn of(self, thread: &ThreadOutcome) -> impl Iterator<Item = &Measured> {
+impl FigureDirection {
+    fn results(self, thread: &ThreadOutcome) -> impl Iterator<Item = &Measured> {
         let (first, second) = match self {
-            Direction::Read => (&thread.read, None),
-            Direction::Write => (&thread.write, None),
-            Direction::Trim => (&thread.trim, None),
-            Direction::Total => (&thread.read, Some(&thread.write)),
+            FigureDirection::Read => (&thread.read, None),
+            FigureDirection::Write => (&thread.write, None),
+            FigureDirection::Trim => (&thread.trim, None),
+            FigureDirection::Total => (&thread.read, Some(&thread.write)),
         };
         std::iter::once(first).chain(second)
     }
 }
 
-impl What {
-    fn of(self, parts: &[&Measured]) -> Result<f64, Wrong> {
+impl FigureQuantity {
+    fn value(self, parts: &[&Measured]) -> Result<f64, ExpressionError> {
         let sum = |figure: fn(&Measured) -> f64| parts.iter().map(|part| figure(part)).sum::<f64>();
         Ok(match self {
-            What::Iops => sum(Measured::iops),
-            What::MbPerSecond => sum(Measured::bytes_per_second) / 1e6,
-            What::MibPerSecond => sum(Measured::bytes_per_second) / 1_048_576.0,
-            What::Ios => sum(|part| part.ios as f64),
-            What::DriveMean => {
+            FigureQuantity::Iops => sum(Measured::iops),
+            FigureQuantity::MbPerSecond => sum(Measured::bytes_per_second) / 1e6,
+            FigureQuantity::MibPerSecond => sum(Measured::bytes_per_second) / 1_048_576.0,
+            FigureQuantity::Ios => sum(|part| part.ios as f64),
+            FigureQuantity::DriveMean => {
                 let mut all = statistics::AnatomyBands::default();
                 parts.iter().for_each(|part| all.merge(&part.bands));
-                let band = &all.between(&[0.0, 100.0])[0];
+                let band = &all.percentile_bands(&[0.0, 100.0])[0];
                 let host = |part: &Part| HOST.contains(part);
                 let spent = Part::ALL.iter().zip(band.mean_ns);
                 spent
@@ -321,7 +330,7 @@ impl What {
                     .sum::<f64>()
                     * 1e-3
             }
-            What::Latency(clock, statistic) => {
+            FigureQuantity::Latency(clock, statistic) => {
                 let mut all = Histogram::default();
                 for part in parts {
                     all.merge(match clock {
@@ -330,7 +339,7 @@ impl What {
                         Clock::Completion => &part.completion,
                     });
                 }
-                return statistic.of(&all);
+                return statistic.value(&all);
             }
         })
     }
@@ -345,8 +354,11 @@ const HOST: [Part; 4] = [
 ];
 
 impl Statistic {
-    fn of(self, all: &Histogram) -> Result<f64, Wrong> {
-        let some = |span: Option<Span>| span.map(Span::us).ok_or_else(|| Wrong("no sample".into()));
+    fn value(self, all: &Histogram) -> Result<f64, ExpressionError> {
+        let some = |span: Option<Span>| {
+            span.map(Span::us)
+                .ok_or_else(|| ExpressionError("no sample".into()))
+        };
         match self {
             Statistic::Mean => Ok(all.mean_ns() / 1e3),
             Statistic::Deviation => Ok(all.deviation_ns() / 1e3),
@@ -354,7 +366,7 @@ impl Statistic {
             Statistic::Max => some(all.max()),
             Statistic::Percentile(percent) => {
                 all.percentile(percent).map(Span::us).ok_or_else(|| {
-                    Wrong(format!(
+                    ExpressionError(format!(
                         "{} samples are too few for p{percent}: ten must lie beyond",
                         all.count()
                     ))
@@ -462,7 +474,7 @@ const UNITS: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// There is no such figure, or it is not a number.
-pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, Wrong> {
+pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, ExpressionError> {
     let gb = sheet.capacity as f64 * 1e-9;
     let derived = match name {
         "capacity_gb" => Some(gb),
@@ -485,7 +497,10 @@ pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, Wrong> {
         return Ok(value);
     }
     if DERIVED.contains(&name) {
-        return Err(Wrong(format!("{} has no published `{name}`", sheet.id)));
+        return Err(ExpressionError(format!(
+            "{} has no published `{name}`",
+            sheet.id
+        )));
     }
     let unit = UNITS
         .iter()
@@ -498,14 +513,14 @@ pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, Wrong> {
         let known = sheet.figures.iter().map(|figure| &*figure.key);
         let near = nearest(key, known.chain(DERIVED.iter().copied()));
         let near = near.map(|near| format!(": did you mean `{near}`?"));
-        return Err(Wrong(format!(
+        return Err(ExpressionError(format!(
             "{} has no figure `{key}`{}",
             sheet.id,
             near.unwrap_or_default()
         )));
     };
     in_unit(&figure.value, unit).ok_or_else(|| {
-        Wrong(format!(
+        ExpressionError(format!(
             "`{key}` of {} is `{}`: end its name with a unit it can be in, such as {key}_us, _gb, _mb_s, _w, _percent",
             sheet.id, figure.value
         ))
@@ -526,8 +541,8 @@ mod tests {
         assert_eq!(
             RunFigure::named("read.over_1000us_percent"),
             Ok(RunFigure::Of(
-                Direction::Read,
-                What::Latency(Clock::Total, Statistic::Over(1000.0))
+                FigureDirection::Read,
+                FigureQuantity::Latency(Clock::Total, Statistic::Over(1000.0))
             ))
         );
         for wrong in [

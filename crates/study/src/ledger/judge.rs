@@ -1,6 +1,6 @@
 //! Whether a model's figure agrees with the published one.
 
-use super::Published;
+use super::PublishedValue;
 
 /// How a row's figure is compared with the published one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub enum Tolerance {
 
 /// Verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RowVerdict {
     /// The figure agrees, or the claim holds.
     Holds,
     /// The figure does not agree, or the claim does not hold.
@@ -37,14 +37,14 @@ pub enum Verdict {
     NoFigure,
 }
 
-impl Verdict {
+impl RowVerdict {
     /// Returns the name of the verdict.
     pub const fn name(self) -> &'static str {
         match self {
-            Verdict::Holds => "holds",
-            Verdict::Misses => "MISSES",
-            Verdict::TooWide => "TOO WIDE",
-            Verdict::NoFigure => "NO FIGURE",
+            RowVerdict::Holds => "holds",
+            RowVerdict::Misses => "MISSES",
+            RowVerdict::TooWide => "TOO WIDE",
+            RowVerdict::NoFigure => "NO FIGURE",
         }
     }
 }
@@ -69,12 +69,16 @@ impl Judgement {
 }
 
 /// Returns the verdict on a model's figure, and its error as a share of the published figure where that is meaningful.
-pub fn judge(judgement: Judgement, published: &Published, model: f64) -> (Verdict, Option<f64>) {
+pub fn judge(
+    judgement: Judgement,
+    published: &PublishedValue,
+    model: f64,
+) -> (RowVerdict, Option<f64>) {
     if !model.is_finite() {
-        return (Verdict::NoFigure, None);
+        return (RowVerdict::NoFigure, None);
     }
     let (holds, error) = match (judgement, published) {
-        (Judgement::Equals(tolerance), Published::Number(published)) => {
+        (Judgement::Equals(tolerance), PublishedValue::Number(published)) => {
             let error = if *published == model {
                 0.0
             } else {
@@ -96,9 +100,9 @@ pub fn judge(judgement: Judgement, published: &Published, model: f64) -> (Verdic
         (Judgement::Between(low, high), _) => (low <= model && model <= high, None),
     };
     let verdict = if holds {
-        Verdict::Holds
+        RowVerdict::Holds
     } else {
-        Verdict::Misses
+        RowVerdict::Misses
     };
     (verdict, error)
 }
@@ -107,17 +111,17 @@ pub fn judge(judgement: Judgement, published: &Published, model: f64) -> (Verdic
 /// holds only if both ends of the interval hold too.
 pub fn judge_spread(
     judgement: Judgement,
-    published: &Published,
+    published: &PublishedValue,
     model: f64,
     interval: Option<(f64, f64)>,
-) -> (Verdict, Option<f64>) {
+) -> (RowVerdict, Option<f64>) {
     let (verdict, error) = judge(judgement, published, model);
-    let holds = |end: f64| judge(judgement, published, end).0 == Verdict::Holds;
+    let holds = |end: f64| judge(judgement, published, end).0 == RowVerdict::Holds;
     let unsure = interval.is_some_and(|(low, high)| {
         (high - low) / 2.0 > model.abs() && !(holds(low) && holds(high))
     });
     match verdict {
-        Verdict::Holds if unsure => (Verdict::TooWide, error),
+        RowVerdict::Holds if unsure => (RowVerdict::TooWide, error),
         _ => (verdict, error),
     }
 }
@@ -130,41 +134,44 @@ mod tests {
     fn a_figure_that_its_seeds_do_not_agree_on_does_not_hold() {
         let of = |judgement, model, spread: f64| {
             let ends = Some((model - spread, model + spread));
-            judge_spread(judgement, &Published::Number(1000.0), model, ends).0
+            judge_spread(judgement, &PublishedValue::Number(1000.0), model, ends).0
         };
         let factor = Judgement::Equals(Tolerance::Factor(1.5));
-        assert_eq!(of(factor, 1110.0, 1196.0), Verdict::TooWide);
-        assert_eq!(of(factor, 1110.0, 900.0), Verdict::Holds);
-        assert_eq!(of(factor, 5000.0, 6000.0), Verdict::Misses);
+        assert_eq!(of(factor, 1110.0, 1196.0), RowVerdict::TooWide);
+        assert_eq!(of(factor, 1110.0, 900.0), RowVerdict::Holds);
+        assert_eq!(of(factor, 5000.0, 6000.0), RowVerdict::Misses);
         assert_eq!(
             of(Judgement::Above(500.0), 1110.0, 1196.0),
-            Verdict::TooWide
+            RowVerdict::TooWide
         );
         // A difference near zero may vary by more than itself and still stay in the required range.
         let near = Judgement::Between(-50.0, 50.0);
-        assert_eq!(of(near, 3.0, 20.0), Verdict::Holds);
-        assert_eq!(of(near, 3.0, 60.0), Verdict::TooWide);
-        let alone = judge_spread(factor, &Published::Number(1000.0), 1110.0, None);
-        assert_eq!(alone.0, Verdict::Holds);
+        assert_eq!(of(near, 3.0, 20.0), RowVerdict::Holds);
+        assert_eq!(of(near, 3.0, 60.0), RowVerdict::TooWide);
+        let alone = judge_spread(factor, &PublishedValue::Number(1000.0), 1110.0, None);
+        assert_eq!(alone.0, RowVerdict::Holds);
     }
 
     #[test]
     fn tolerances_have_two_sides() {
-        let verdict = |judgement, model| judge(judgement, &Published::Number(200.0), model).0;
+        let verdict = |judgement, model| judge(judgement, &PublishedValue::Number(200.0), model).0;
         let five = Judgement::Equals(Tolerance::Share(0.05));
-        assert_eq!(verdict(five, 190.0), Verdict::Holds);
-        assert_eq!(verdict(five, 210.0), Verdict::Holds);
-        assert_eq!(verdict(five, 189.9), Verdict::Misses);
-        assert_eq!(verdict(five, 210.1), Verdict::Misses);
+        assert_eq!(verdict(five, 190.0), RowVerdict::Holds);
+        assert_eq!(verdict(five, 210.0), RowVerdict::Holds);
+        assert_eq!(verdict(five, 189.9), RowVerdict::Misses);
+        assert_eq!(verdict(five, 210.1), RowVerdict::Misses);
         let factor = Judgement::Equals(Tolerance::Factor(1.5));
-        assert_eq!(verdict(factor, 300.0), Verdict::Holds);
-        assert_eq!(verdict(factor, 134.0), Verdict::Holds);
-        assert_eq!(verdict(factor, 133.0), Verdict::Misses);
-        assert_eq!(verdict(factor, 301.0), Verdict::Misses);
-        assert_eq!(verdict(factor, f64::NAN), Verdict::NoFigure);
-        assert_eq!(verdict(Judgement::Below(200.0), 200.0), Verdict::Misses);
-        assert_eq!(verdict(Judgement::Between(1.0, 2.0), 2.0), Verdict::Holds);
-        let (_, error) = judge(five, &Published::Number(200.0), 150.0);
+        assert_eq!(verdict(factor, 300.0), RowVerdict::Holds);
+        assert_eq!(verdict(factor, 134.0), RowVerdict::Holds);
+        assert_eq!(verdict(factor, 133.0), RowVerdict::Misses);
+        assert_eq!(verdict(factor, 301.0), RowVerdict::Misses);
+        assert_eq!(verdict(factor, f64::NAN), RowVerdict::NoFigure);
+        assert_eq!(verdict(Judgement::Below(200.0), 200.0), RowVerdict::Misses);
+        assert_eq!(
+            verdict(Judgement::Between(1.0, 2.0), 2.0),
+            RowVerdict::Holds
+        );
+        let (_, error) = judge(five, &PublishedValue::Number(200.0), 150.0);
         assert_eq!(error, Some(-0.25));
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::figure::RunFigure;
-use super::{Measurement, Work};
+use super::{LedgerMeasurement, Work};
 use lab::{Machine, Scenario};
 use text::problem::Problems;
 use workload::fio::{self, Surroundings};
@@ -27,7 +27,7 @@ pub(super) type PointJobs = (Option<f64>, Vec<Job>);
 ///
 /// # Errors
 /// All problems of fio's options.
-pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>, Problems> {
+pub(super) fn jobs_of_points(measurement: &LedgerMeasurement) -> Result<Vec<PointJobs>, Problems> {
     let Work::Fio {
         options,
         before,
@@ -126,7 +126,7 @@ fn spread_depth(jobs: Vec<Job>, threads: u32) -> Result<Vec<Job>, Problems> {
 /// Returns one point with one seed, with `number_ios` for jobs that have no bound of their own.
 pub(super) fn scenario(
     machine: &Machine,
-    measurement: &Measurement,
+    measurement: &LedgerMeasurement,
     jobs: &[Job],
     ios: u64,
     seed: u64,
@@ -135,7 +135,7 @@ pub(super) fn scenario(
 }
 
 /// Returns the number of a point's jobs that run before the measured jobs.
-pub(super) fn uncounted(measurement: &Measurement) -> usize {
+pub(super) fn uncounted(measurement: &LedgerMeasurement) -> usize {
     match &measurement.work {
         Work::Fio { before, .. } => usize::from(!before.is_empty()),
         Work::Act(_) => 0,
@@ -162,7 +162,7 @@ fn bounded(jobs: &[Job], ios: u64) -> Vec<Job> {
 }
 
 /// Returns the number of I/Os of these jobs that the figures need.
-pub(super) fn ios_for(measurement: &Measurement, jobs: &[Job], figures: &[RunFigure]) -> u64 {
+pub(super) fn ios_for(measurement: &LedgerMeasurement, jobs: &[Job], figures: &[RunFigure]) -> u64 {
     if let Some(ios) = measurement.ios {
         return ios;
     }

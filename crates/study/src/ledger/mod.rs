@@ -33,7 +33,7 @@ use text::problem::{Place, Problems};
 
 pub use against_sheet::AgainstSheet;
 pub use class::{Class, Errors};
-pub use judge::{Judgement, Tolerance, Verdict, judge, judge_spread};
+pub use judge::{Judgement, RowVerdict, Tolerance, judge, judge_spread};
 pub(crate) use measure::largest_block;
 pub use read::file;
 pub(crate) use reproduce::{Memory, reproduce_with};
@@ -54,9 +54,9 @@ pub struct LedgerFile {
     /// Names that metrics use for drives of the catalogue.
     pub drives: Vec<(String, String)>,
     /// Measurements of the file.
-    pub measurements: Vec<Measurement>,
+    pub measurements: Vec<LedgerMeasurement>,
     /// Rows of the file.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LedgerRow>,
     /// Row ids that cannot be reproduced, with the reason.
     pub not_reproduced: Vec<(String, String)>,
     /// Ids of rows that are not yet done.
@@ -67,7 +67,7 @@ pub struct LedgerFile {
 
 /// A measurement. It is run once for each seed and point of its sweep, however many rows need it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measurement {
+pub struct LedgerMeasurement {
     /// Name of the measurement in metrics.
     pub name: String,
     /// Name of a drive of the catalogue.
@@ -107,7 +107,7 @@ pub enum Work {
         /// Options of further threads that run at the same time and are not counted; empty if there are none.
         beside: Vec<String>,
         /// An option and its values, with one run for each value.
-        sweep: Option<Sweep>,
+        sweep: Option<OptionSweep>,
         /// Maximum number of threads over which the depth is spread as evenly as possible.
         spread: Option<u32>,
     },
@@ -132,7 +132,7 @@ pub struct Act {
 
 /// One fio option at several values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sweep {
+pub struct OptionSweep {
     /// The option, such as `iodepth`.
     pub option: String,
     /// Values as written, and as numbers (`4k` is 4096).
@@ -163,7 +163,7 @@ impl Evidence {
 
 /// A published figure or claim.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct LedgerRow {
     /// Id, such as `S0-073`.
     pub id: String,
     /// Subject: drive and quantity.
@@ -171,7 +171,7 @@ pub struct Row {
     /// Conditions of the test.
     pub conditions: String,
     /// Published value.
-    pub published: Published,
+    pub published: PublishedValue,
     /// Unit, as in `figures.csv`.
     pub unit: String,
     /// Metric that gives the model's figure, as written.
@@ -192,7 +192,7 @@ pub struct Row {
 
 /// A published value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Published {
+pub enum PublishedValue {
     /// A single number.
     Number(f64),
     /// A range of numbers.

@@ -10,13 +10,13 @@ use model::media::Precondition;
 
 use super::expression::{Expression, Function, KNEE, Operator};
 use super::figure::RunFigure;
-use super::{Evidence, LedgerFile, Measurement, Published, Row, measure};
+use super::{Evidence, LedgerFile, LedgerMeasurement, LedgerRow, PublishedValue, measure};
 use text::problem::Problems;
 use workload::job::Job;
 
 /// A published figure, and the run that it belongs to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct PublishedPoint {
     /// Id of the row, such as `S4-002`.
     pub row: String,
     /// Subject of the row.
@@ -24,21 +24,21 @@ pub struct Point {
     /// Conditions of the test, as the ledger has them.
     pub conditions: String,
     /// Bounds as published: equal for a number, `None` for an open end.
-    pub ends: Ends,
+    pub ends: Bounds,
     /// Whether the model was fitted to the figure.
     pub evidence: Evidence,
     /// The measured figure.
-    pub of: Measured,
+    pub of: FigureSource,
     /// The denominator, if the published figure is a ratio.
-    pub over: Option<Measured>,
+    pub over: Option<FigureSource>,
 }
 
 /// Lower and upper bound.
-pub type Ends = [Option<f64>; 2];
+pub type Bounds = [Option<f64>; 2];
 
 /// A figure of a run, or of all runs of a sweep.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct FigureSource {
     /// The figure of a run.
     pub figure: RunFigure,
     /// The run of a sweep.
@@ -65,7 +65,7 @@ pub enum Place {
     Knee(f64),
 }
 
-impl Point {
+impl PublishedPoint {
     /// Returns the figure, if it is a number of one run.
     pub fn number(&self) -> Option<f64> {
         match (self.ends, self.of.place, &self.over) {
@@ -79,7 +79,7 @@ impl Point {
 ///
 /// # Errors
 /// All problems of fio's options.
-pub fn points(files: &[LedgerFile], drive: &str) -> Result<Vec<Point>, Problems> {
+pub fn points(files: &[LedgerFile], drive: &str) -> Result<Vec<PublishedPoint>, Problems> {
     let mut found = Vec::new();
     for file in files {
         for row in &file.rows {
@@ -118,7 +118,7 @@ fn single(metric: &Expression) -> Option<(&str, &str, Place)> {
 
 /// Returns the figure of a metric that only converts its unit, and the bounds in the figure's unit where the metric
 /// has bounds.
-fn scaled(metric: &Expression, ends: Ends) -> Option<(&Expression, Ends)> {
+fn scaled(metric: &Expression, ends: Bounds) -> Option<(&Expression, Bounds)> {
     let Expression::Binary(operator, left, right) = metric else {
         return Some((metric, ends));
     };
@@ -139,11 +139,11 @@ fn scaled(metric: &Expression, ends: Ends) -> Option<(&Expression, Ends)> {
 }
 
 /// Returns the bounds of a published value: of a number, of a range, and of text such as `2.4-2.5`, `>2` or `<=60`.
-fn ends(published: &Published) -> Option<Ends> {
+fn ends(published: &PublishedValue) -> Option<Bounds> {
     match published {
-        Published::Number(value) => Some([Some(*value); 2]),
-        Published::Range(least, most) => Some([Some(*least), Some(*most)]),
-        Published::Words(words) => {
+        PublishedValue::Number(value) => Some([Some(*value); 2]),
+        PublishedValue::Range(least, most) => Some([Some(*least), Some(*most)]),
+        PublishedValue::Words(words) => {
             let number = |text: &str| text.trim_start_matches('=').parse::<f64>().ok();
             if let Some(least) = words.strip_prefix('>') {
                 return number(least).map(|least| [Some(least), None]);
@@ -157,7 +157,11 @@ fn ends(published: &Published) -> Option<Ends> {
     }
 }
 
-fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Problems> {
+fn point(
+    file: &LedgerFile,
+    row: &LedgerRow,
+    drive: &str,
+) -> Result<Option<PublishedPoint>, Problems> {
     let Some(ends) = ends(&row.published) else {
         return Ok(None);
     };
@@ -166,7 +170,7 @@ fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Pro
         let mut all = file.measurements.iter();
         all.any(|one| one.name == owner && one.drive == drive)
     };
-    let told = |ends, of, over| Point {
+    let told = |ends, of, over| PublishedPoint {
         row: row.id.clone(),
         what: row.what.clone(),
         conditions: row.conditions.clone(),
@@ -186,7 +190,7 @@ fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Pro
         let (Some(of), Some(over)) = both else {
             return Ok(None);
         };
-        let is_knee = |one: &Measured| matches!(one.place, Place::Knee(_));
+        let is_knee = |one: &FigureSource| matches!(one.place, Place::Knee(_));
         let levels = !is_knee(&of) && !is_knee(&over);
         return Ok(levels.then(|| told(ends, of, Some(over))));
     }
@@ -205,8 +209,8 @@ fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Pro
 fn measured(
     file: &LedgerFile,
     (owner, name, place): (&str, &str, Place),
-) -> Result<Option<Measured>, Problems> {
-    let is_owner = |one: &&Measurement| one.name == owner;
+) -> Result<Option<FigureSource>, Problems> {
+    let is_owner = |one: &&LedgerMeasurement| one.name == owner;
     let Some(measurement) = file.measurements.iter().find(is_owner) else {
         return Ok(None);
     };
@@ -226,7 +230,7 @@ fn measured(
         .filter(|(point, _)| wanted(*point))
         .map(|(_, jobs)| jobs[uncounted..].to_vec())
         .collect();
-    Ok((!runs.is_empty()).then(|| Measured {
+    Ok((!runs.is_empty()).then(|| FigureSource {
         figure,
         place,
         drive: measurement.drive.clone(),
@@ -241,7 +245,7 @@ mod tests {
     use super::*;
     use crate::ledger::built_in;
 
-    fn of(drive: &str, row: &str) -> Point {
+    fn of(drive: &str, row: &str) -> PublishedPoint {
         let all = points(&built_in().unwrap(), drive).unwrap();
         let found = all.into_iter().find(|point| point.row == row);
         found.unwrap_or_else(|| panic!("{row} is no point of {drive}"))
@@ -262,7 +266,7 @@ mod tests {
         assert_eq!((range.of.place, range.number()), (Place::Greatest, None));
         assert!(range.of.runs.len() > 3, "each of the sweep");
         assert_eq!(of("p4800x-750", "S4-128").ends, [Some(2000.0), None]);
-        let words = |text: &str| ends(&Published::Words(text.to_owned()));
+        let words = |text: &str| ends(&PublishedValue::Words(text.to_owned()));
         assert_eq!(words("<=60"), Some([None, Some(60.0)]));
         assert_eq!(words(">>32"), None);
         assert_eq!(words("close to Optane"), None);

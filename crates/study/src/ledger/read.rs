@@ -10,7 +10,7 @@ use model::host::Filesystem;
 use model::media::Precondition;
 use toml_edit::Value;
 
-use super::{LedgerFile, Measurement, SEEDS, Sweep, Work, act, measure, rows};
+use super::{LedgerFile, LedgerMeasurement, OptionSweep, SEEDS, Work, act, measure, rows};
 use catalogue::{Change, DriveSheet, HostSheet};
 use text::problem::Problems;
 use text::toml::SourceFile;
@@ -26,7 +26,7 @@ struct Common {
 
 /// Names that the metrics of a file can use, with their sheets.
 #[derive(Default)]
-struct Known {
+struct MetricNames {
     drives: BTreeMap<String, Option<DriveSheet>>,
     measurements: BTreeMap<String, Option<(DriveSheet, HostSheet)>>,
     /// Measurements whose load is searched for, with the percentage of reads over 1 ms at that load.
@@ -54,7 +54,7 @@ pub fn file(origin: &str, text: &str) -> Result<LedgerFile, Problems> {
         pending: Vec::new(),
         may_set: Vec::new(),
     };
-    let mut known = Known::default();
+    let mut known = MetricNames::default();
     let common = common(&page, &mut root);
     drives(&mut root, &mut file, &mut known);
     measurements(&page, &mut root, &common, &mut file, &mut known);
@@ -80,7 +80,7 @@ fn ids(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<String> {
     for written in cursor.texts(key) {
         match rows::ids(&written) {
             Some(ids) => all.extend(ids),
-            None => cursor.wrong(
+            None => cursor.add_problem(
                 key,
                 format!("`{written}` is not a row id"),
                 "write ids as in figures.csv, such as \"S0-009\" or \"S0-009 to S0-012\"",
@@ -95,7 +95,7 @@ fn common<'a>(page: &Page<'a>, root: &mut Cursor<'a>) -> Common {
         return Common::default();
     };
     let Some(table) = item.as_table_like() else {
-        page.wrong(item.span(), "`common` is not a table", "write [common]");
+        page.add_problem(item.span(), "`common` is not a table", "write [common]");
         return Common::default();
     };
     let mut cursor = Cursor::new(page, "common", table, item.span());
@@ -116,12 +116,12 @@ fn state(cursor: &mut Cursor<'_>) -> Option<Precondition> {
     };
     if state.is_none() {
         let what = format!("there is no state `{word}`");
-        cursor.wrong("state", what, "the states are fresh, filled, steady");
+        cursor.add_problem("state", what, "the states are fresh, filled, steady");
     }
     state
 }
 
-fn drives(root: &mut Cursor<'_>, file: &mut LedgerFile, known: &mut Known) {
+fn drives(root: &mut Cursor<'_>, file: &mut LedgerFile, known: &mut MetricNames) {
     for (name, value) in root.pairs("drives") {
         let id = value.as_str().unwrap_or_default().to_owned();
         let sheet = sheet(root, "drives", &id, &[]);
@@ -140,7 +140,7 @@ fn sheet(cursor: &Cursor<'_>, key: &str, name: &str, changes: &[Change]) -> Opti
 fn adopt(cursor: &Cursor<'_>, key: &str, problems: Problems) {
     for problem in problems.0 {
         let what = format!("{}: {}", problem.origin, problem.what);
-        cursor.wrong(key, what, problem.help.unwrap_or_default());
+        cursor.add_problem(key, what, problem.help.unwrap_or_default());
     }
 }
 
@@ -149,13 +149,13 @@ fn measurements<'a>(
     root: &mut Cursor<'a>,
     common: &Common,
     file: &mut LedgerFile,
-    known: &mut Known,
+    known: &mut MetricNames,
 ) {
     let Some(item) = root.item("measure") else {
         return;
     };
     let Some(table) = item.as_table_like() else {
-        page.wrong(
+        page.add_problem(
             item.span(),
             "`measure` is not a table",
             "write [measure.NAME]",
@@ -164,7 +164,7 @@ fn measurements<'a>(
     };
     for (name, item) in table.iter() {
         let Some(inner) = item.as_table_like() else {
-            page.wrong(
+            page.add_problem(
                 item.span(),
                 format!("`measure.{name}` is not a table"),
                 "write [measure.NAME]",
@@ -178,7 +178,7 @@ fn measurements<'a>(
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !plain || known.drives.contains_key(name) {
             let help = "letters, digits and _, not the name of a drive";
-            page.wrong(
+            page.add_problem(
                 item.span(),
                 format!("`{name}` cannot name a measurement"),
                 help,
@@ -199,14 +199,14 @@ fn measurement(
     cursor: &mut Cursor<'_>,
     name: &str,
     common: &Common,
-) -> (Option<Measurement>, Option<(DriveSheet, HostSheet)>) {
+) -> (Option<LedgerMeasurement>, Option<(DriveSheet, HostSheet)>) {
     let drive = cursor.text("drive");
     let stands_for = cursor.maybe_text("stands_for");
     let set = changes(cursor, "set");
     let own_state = state(cursor);
     let state = own_state.or(common.state);
     if state.is_none() && !cursor.has("state") {
-        cursor.wrong(
+        cursor.add_problem(
             "state",
             "`state` is missing",
             "the states are fresh, filled, steady",
@@ -228,7 +228,7 @@ fn measurement(
             })
             .ok(),
         None => {
-            cursor.wrong("host", "`host` is missing", "such as host = \"xeon-2017\"");
+            cursor.add_problem("host", "`host` is missing", "such as host = \"xeon-2017\"");
             None
         }
     };
@@ -243,7 +243,7 @@ fn measurement(
     let (Some(state), Some(host), Some(_)) = (state, host, &sheets) else {
         return (None, sheets);
     };
-    let measurement = Measurement {
+    let measurement = LedgerMeasurement {
         name: name.to_owned(),
         drive,
         stands_for,
@@ -262,7 +262,7 @@ fn measurement(
     };
     if let Err(problems) = runs {
         for problem in problems.0 {
-            cursor.wrong(key, problem.what, problem.help.unwrap_or_default());
+            cursor.add_problem(key, problem.what, problem.help.unwrap_or_default());
         }
     }
     (Some(measurement), sheets)
@@ -287,7 +287,7 @@ fn filesystem(cursor: &mut Cursor<'_>) -> Option<Filesystem> {
     let found = Filesystem::ALL.into_iter().find(|one| one.name() == word);
     if found.is_none() {
         let what = format!("`filesystem` is {word:?}");
-        cursor.wrong(
+        cursor.add_problem(
             "filesystem",
             what,
             "ext4 or xfs; without it jobs have the drive itself",
@@ -300,7 +300,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
     let mut options = common.fio.clone();
     let own = cursor.texts("fio");
     if own.is_empty() {
-        cursor.wrong(
+        cursor.add_problem(
             "fio",
             "`fio` is missing",
             "fio's options, such as [\"--rw=randread\", \"--bs=4k\"]",
@@ -317,7 +317,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
     }
     let pairs = cursor.pairs("sweep");
     if pairs.len() > 1 {
-        cursor.wrong(
+        cursor.add_problem(
             "sweep",
             "a sweep has one option",
             "use a separate measurement for each further option",
@@ -330,7 +330,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
         let points = points.filter(|points| !points.is_empty());
         let Some(points) = points else {
             let help = "such as sweep = { iodepth = [1, 2, 4] } or { bs = [\"4k\", \"128k\"] }";
-            cursor.wrong(
+            cursor.add_problem(
                 "sweep",
                 format!("`sweep.{option}` must be a list of numbers or sizes"),
                 help,
@@ -338,13 +338,13 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
             return None;
         };
         if points.windows(2).any(|pair| pair[0].1 >= pair[1].1) {
-            cursor.wrong(
+            cursor.add_problem(
                 "sweep",
                 format!("the values of `sweep.{option}` must rise"),
                 "",
             );
         }
-        Some(Sweep { option, points })
+        Some(OptionSweep { option, points })
     });
     let spread = cursor
         .count("spread", 1..=1024)

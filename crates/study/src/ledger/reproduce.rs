@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::{Mutex, PoisonError};
 
-use super::expression::{Value, Wrong};
+use super::expression::{ExpressionError, Value};
 use super::figure::{RunFigure, of_drive};
 use super::measure::{self, ios_for, jobs_of_points};
 use super::{
-    Class, Errors, Evidence, LedgerFile, Measurement, Row, Verdict, Work, act, judge_spread, source,
+    Class, Errors, Evidence, LedgerFile, LedgerMeasurement, LedgerRow, RowVerdict, Work, act,
+    judge_spread, source,
 };
 use catalogue::{Change, DriveSheet};
 use lab::act::{at_share, score};
-use lab::{GoOn, Key, Lab, Machine, Scenario, ThreadOutcome, in_parallel};
+use lab::{Key, Lab, Machine, ProgressCallback, Scenario, ThreadOutcome, in_parallel};
 use text::problem::{Problems, nearest};
 use workload::job::Job;
 
@@ -75,13 +76,13 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowResult {
     /// The row that was run.
-    pub row: Row,
+    pub row: LedgerRow,
     /// The model's figure, or the reason why there is none.
     pub model: Result<Model, String>,
     /// Model divided by published value, minus one, if both are numbers and the row is judged by a number.
     pub error: Option<f64>,
     /// The verdict on the row.
-    pub verdict: Verdict,
+    pub verdict: RowVerdict,
 }
 
 /// Result of a run of the ledger.
@@ -122,11 +123,11 @@ pub struct Summary {
 
 impl Summary {
     /// Counts these results.
-    pub fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Summary {
+    pub fn from_results<'a>(results: impl Iterator<Item = &'a RowResult>) -> Summary {
         let mut summary = Summary::default();
         let results: Vec<&RowResult> = results.collect();
         for result in &results {
-            let held = result.verdict == Verdict::Holds;
+            let held = result.verdict == RowVerdict::Holds;
             let evidence = result.row.evidence;
             summary.rows += 1;
             summary.fitted += usize::from(evidence == Evidence::Fitted);
@@ -139,7 +140,7 @@ impl Summary {
             }
         }
         let all = || results.iter().copied();
-        summary.errors = Errors::of(all());
+        summary.errors = Errors::from_results(all());
         summary.classes = Class::ALL.map(|class| Errors::of_class(class, all()));
         summary
     }
@@ -169,7 +170,7 @@ impl Goal {
 
 /// A run and the figures that are required from it. To add a kind of work: a variant of [`Work`], and its scenario
 /// here.
-struct Task {
+struct LedgerTask {
     scenario: Scenario,
     goal: Goal,
     /// Number of jobs at the beginning whose I/Os are not counted.
@@ -180,22 +181,22 @@ struct Task {
 /// Scenario, goal and number of uncounted jobs. Two tasks with equal keys are the same run.
 type TaskKey = (Key, (u8, u64), usize);
 
-type Figures = BTreeMap<String, Result<f64, Wrong>>;
+type FigureValues = BTreeMap<String, Result<f64, ExpressionError>>;
 
 /// A laboratory, and the figures of its earlier runs, for callers that change one value and run everything again.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     lab: Lab,
-    known: Mutex<BTreeMap<TaskKey, Figures>>,
+    known: Mutex<BTreeMap<TaskKey, FigureValues>>,
 }
 
 impl Memory {
     /// Returns the figures of a task, from memory or from a new run.
-    fn of(&self, task: &Task, go_on: GoOn<'_>) -> Figures {
+    fn get_or_run(&self, task: &LedgerTask, go_on: ProgressCallback<'_>) -> FigureValues {
         let key = task.key();
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let remembered = known().get(&key).cloned();
-        let enough = |known: &Figures| task.wanted.keys().all(|name| known.contains_key(name));
+        let enough = |known: &FigureValues| task.wanted.keys().all(|name| known.contains_key(name));
         remembered.filter(enough).unwrap_or_else(|| {
             let figures = task.run(&self.lab, go_on);
             known().insert(key, figures.clone());
@@ -204,14 +205,14 @@ impl Memory {
     }
 }
 
-impl Task {
+impl LedgerTask {
     fn key(&self) -> TaskKey {
         key(&self.scenario, self.goal, self.uncounted)
     }
 
     /// Runs the task. Only figures are kept, because histograms of thousands of runs would not fit into memory.
-    fn run(&self, lab: &Lab, go_on: GoOn<'_>) -> Figures {
-        let all = |of: &dyn Fn(RunFigure) -> Result<f64, Wrong>| {
+    fn run(&self, lab: &Lab, go_on: ProgressCallback<'_>) -> FigureValues {
+        let all = |of: &dyn Fn(RunFigure) -> Result<f64, ExpressionError>| {
             let figures = self.wanted.iter();
             figures
                 .map(|(name, figure)| (name.clone(), of(*figure)))
@@ -226,7 +227,7 @@ impl Task {
                 outcome.threads.retain(counts);
                 all(&|one| match outcome.tested() {
                     Some(tested) => one.of_act(tested, None),
-                    None => one.of(&outcome),
+                    None => one.value(&outcome),
                 })
             }),
             Goal::Score => score(lab, scenario, &|_, _| {})
@@ -236,7 +237,7 @@ impl Task {
             }
         };
         figures.unwrap_or_else(|problems| {
-            let wrong = Wrong(problems.to_string());
+            let wrong = ExpressionError(problems.to_string());
             all(&|_| Err(wrong.clone()))
         })
     }
@@ -244,21 +245,24 @@ impl Task {
 
 /// All runs that rows need, each once.
 #[derive(Default)]
-struct Runs {
-    tasks: Vec<Task>,
+struct RunSet {
+    tasks: Vec<LedgerTask>,
     by_key: BTreeMap<TaskKey, usize>,
 }
 
 /// Machines of measurements, each read once, by drive, host and their changes, with the number of the host's sockets.
 #[derive(Default)]
-struct Machines(BTreeMap<(Changed, Changed), (Machine, u16)>);
+struct Machines(BTreeMap<(NameWithChanges, NameWithChanges), (Machine, u16)>);
 
 /// Name of a drive or host, and its changes.
-type Changed = (String, Vec<Change>);
+type NameWithChanges = (String, Vec<Change>);
 
 impl Machines {
     /// Returns the machine of a measurement, and the number of processors of its host.
-    fn of(&mut self, measurement: &Measurement) -> Result<&(Machine, u16), Problems> {
+    fn get_or_build(
+        &mut self,
+        measurement: &LedgerMeasurement,
+    ) -> Result<&(Machine, u16), Problems> {
         let key = (
             (measurement.drive.clone(), measurement.set.clone()),
             (measurement.host.clone(), measurement.host_set.clone()),
@@ -276,12 +280,12 @@ impl Machines {
     /// Returns a point of a measurement as a scenario, with `ios` I/Os for jobs without a bound.
     fn scenario(
         &mut self,
-        measurement: &Measurement,
+        measurement: &LedgerMeasurement,
         jobs: &[Job],
         ios: u64,
         seed: u64,
     ) -> Result<(Scenario, Goal), Problems> {
-        let (machine, sockets) = self.of(measurement)?;
+        let (machine, sockets) = self.get_or_build(measurement)?;
         Ok(match &measurement.work {
             Work::Fio { .. } => {
                 let scenario = measure::scenario(machine, measurement, jobs, ios, seed);
@@ -300,14 +304,18 @@ impl Machines {
     }
 
     /// Returns a key that is equal for two points if they are the same run except for seed and number of I/Os.
-    fn point(&mut self, measurement: &Measurement, jobs: &[Job]) -> Result<TaskKey, Problems> {
+    fn point(
+        &mut self,
+        measurement: &LedgerMeasurement,
+        jobs: &[Job],
+    ) -> Result<TaskKey, Problems> {
         let (scenario, goal) = self.scenario(measurement, jobs, 1, 0)?;
         Ok(key(&scenario, goal, measure::uncounted(measurement)))
     }
 }
 
 /// Tasks of a measurement: for each seed and each point, its value on the sweep and the index of the task.
-type Taken = Vec<Vec<(Option<f64>, usize)>>;
+type MeasurementTasks = Vec<Vec<(Option<f64>, usize)>>;
 
 /// I/Os that the rows of the whole ledger need of a point, so that a row's figure does not depend on the selection of
 /// other rows.
@@ -318,7 +326,7 @@ fn key(scenario: &Scenario, goal: Goal, uncounted: usize) -> TaskKey {
 }
 
 /// Returns the figures that rows need of each measurement of a file.
-fn wanted<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+fn wanted<'a>(rows: impl Iterator<Item = &'a LedgerRow>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut wanted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for row in rows {
         row.expression.figures(&mut |owner, name| {
@@ -351,16 +359,16 @@ fn demand(files: &[LedgerFile], machines: &mut Machines) -> Result<Demand, Probl
     Ok(demand)
 }
 
-impl Runs {
+impl RunSet {
     /// Plans a measurement for each seed and point.
     fn take(
         &mut self,
-        measurement: &Measurement,
+        measurement: &LedgerMeasurement,
         names: &BTreeSet<&str>,
         (machines, demand): (&mut Machines, &Demand),
-    ) -> Result<Taken, Problems> {
+    ) -> Result<MeasurementTasks, Problems> {
         let points = jobs_of_points(measurement)?;
-        let mut taken = Taken::new();
+        let mut taken = MeasurementTasks::new();
         for seed in 1..=measurement.seeds {
             let mut of_seed = Vec::new();
             for (x, jobs) in &points {
@@ -376,7 +384,7 @@ impl Runs {
 
     fn task(
         &mut self,
-        measurement: &Measurement,
+        measurement: &LedgerMeasurement,
         jobs: &[Job],
         seed: u64,
         names: &BTreeSet<&str>,
@@ -385,7 +393,7 @@ impl Runs {
         let point = machines.point(measurement, jobs)?;
         let ios = demand.get(&point).copied().unwrap_or(1);
         let (scenario, goal) = machines.scenario(measurement, jobs, ios, seed)?;
-        let task = Task {
+        let task = LedgerTask {
             scenario,
             goal,
             uncounted: measure::uncounted(measurement),
@@ -417,7 +425,7 @@ impl Runs {
 pub fn reproduce(
     files: &[LedgerFile],
     selection: &Selection,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Reproduction, Problems> {
     reproduce_with(files, selection, &Memory::default(), go_on)
 }
@@ -430,13 +438,13 @@ pub(crate) fn reproduce_with(
     files: &[LedgerFile],
     selection: &Selection,
     memory: &Memory,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Reproduction, Problems> {
     selection.problems(files).or(())?;
     let mut machines = Machines::default();
     let demand = demand(files, &mut machines)?;
-    let mut runs = Runs::default();
-    let mut taken: Vec<BTreeMap<&str, Taken>> = Vec::new();
+    let mut runs = RunSet::default();
+    let mut taken: Vec<BTreeMap<&str, MeasurementTasks>> = Vec::new();
     for file in files {
         let rows = file.rows.iter().filter(|row| selection.takes(&row.id));
         let wanted = wanted(rows);
@@ -449,7 +457,9 @@ pub(crate) fn reproduce_with(
         }
         taken.push(of_file);
     }
-    let figures = in_parallel(&runs.tasks, go_on, |task, go_on| memory.of(task, go_on));
+    let figures = in_parallel(&runs.tasks, go_on, |task, go_on| {
+        memory.get_or_run(task, go_on)
+    });
     let mut results = Vec::new();
     for (file, taken) in files.iter().zip(&taken) {
         let drives = sheets(file)?;
@@ -496,29 +506,29 @@ fn sheets(file: &LedgerFile) -> Result<BTreeMap<&str, DriveSheet>, Problems> {
 }
 
 fn result(
-    row: &Row,
-    taken: &BTreeMap<&str, Taken>,
+    row: &LedgerRow,
+    taken: &BTreeMap<&str, MeasurementTasks>,
     drives: &BTreeMap<&str, DriveSheet>,
-    figures: &[Figures],
+    figures: &[FigureValues],
 ) -> RowResult {
     let mut seeds = 1;
     row.expression.figures(&mut |owner, _| {
         seeds = seeds.max(taken.get(owner).map_or(1, Vec::len));
     });
-    let values: Result<Vec<f64>, Wrong> = (0..seeds)
+    let values: Result<Vec<f64>, ExpressionError> = (0..seeds)
         .map(|seed| {
             let look_up = |owner: &str, name: &str| match taken.get(owner) {
                 Some(taken) => of_run(&taken[seed % taken.len()], name, figures),
                 None => match drives.get(owner) {
                     Some(sheet) => of_drive(sheet, name).map(Value::Number),
-                    None => Err(Wrong(format!("no `{owner}`"))),
+                    None => Err(ExpressionError(format!("no `{owner}`"))),
                 },
             };
             row.expression.value(&look_up)?.number()
         })
         .collect();
     let model = values
-        .map(|values| Model::of(&values))
+        .map(|values| Model::from_values(&values))
         .map_err(|wrong| wrong.0);
     let value = model.as_ref().map_or(f64::NAN, |model| model.value);
     let interval = model.as_ref().ok().and_then(|model| model.interval);
@@ -535,16 +545,16 @@ fn result(
 fn of_run(
     points: &[(Option<f64>, usize)],
     name: &str,
-    figures: &[Figures],
-) -> Result<Value, Wrong> {
+    figures: &[FigureValues],
+) -> Result<Value, ExpressionError> {
     let value = |task: usize| match figures[task].get(name) {
         Some(value) => value.clone(),
-        None => Err(Wrong(format!("no figure `{name}`"))),
+        None => Err(ExpressionError(format!("no figure `{name}`"))),
     };
     if let [(None, task)] = points {
         return value(*task).map(Value::Number);
     }
-    let series: Result<Vec<(f64, f64)>, Wrong> = points
+    let series: Result<Vec<(f64, f64)>, ExpressionError> = points
         .iter()
         .map(|&(x, task)| Ok((x.unwrap_or_default(), value(task)?)))
         .collect();
@@ -557,7 +567,7 @@ const STUDENT: [f64; 9] = [
 ];
 
 impl Model {
-    fn of(values: &[f64]) -> Model {
+    fn from_values(values: &[f64]) -> Model {
         let n = values.len() as f64;
         let value = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|one| (one - value) * (one - value)).sum();

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::expression::{Expression, Function};
-use super::figure::{RunFigure, Statistic, What};
-use super::{Errors, Evidence, Row, RowResult, source_of};
+use super::figure::{FigureQuantity, RunFigure, Statistic};
+use super::{Errors, Evidence, LedgerRow, RowResult, source_of};
 
 /// Figure by which a run is counted; the lower variant has precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,16 +17,18 @@ enum Counts {
 }
 
 /// Returns the kind of figure by which a row counts. A metric with a percentile does not count.
-fn counts(row: &Row) -> Option<Counts> {
+fn counts(row: &LedgerRow) -> Option<Counts> {
     let mut found = Some(Counts::Throughput);
     row.expression.figures(&mut |_, name| {
         let one = match RunFigure::named(name) {
-            Ok(RunFigure::Of(_, What::Iops | What::MbPerSecond | What::MibPerSecond)) => {
-                Some(Counts::Throughput)
-            }
-            Ok(RunFigure::Of(_, What::Latency(_, Statistic::Mean) | What::DriveMean)) => {
-                Some(Counts::Mean)
-            }
+            Ok(RunFigure::Of(
+                _,
+                FigureQuantity::Iops | FigureQuantity::MbPerSecond | FigureQuantity::MibPerSecond,
+            )) => Some(Counts::Throughput),
+            Ok(RunFigure::Of(
+                _,
+                FigureQuantity::Latency(_, Statistic::Mean) | FigureQuantity::DriveMean,
+            )) => Some(Counts::Mean),
             _ => None,
         };
         found = found.zip(one).map(|(a, b)| a.max(b));

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::source::is_of;
 use super::{
-    AgainstSheet, COLLECTIONS, Class, Errors, Evidence, Judgement, LedgerFile, Published,
-    Reproduction, RowResult, Summary, Verdict, is_collected, source_of,
+    AgainstSheet, COLLECTIONS, Class, Errors, Evidence, Judgement, LedgerFile, PublishedValue,
+    Reproduction, RowResult, RowVerdict, Summary, is_collected, source_of,
 };
 use catalogue::DriveSheet;
 use text::problem::Problems;
@@ -97,15 +97,15 @@ pub struct Supports {
 }
 
 impl Miss {
-    fn of(result: &RowResult) -> Option<Miss> {
-        if result.verdict == Verdict::Holds {
+    fn from_result(result: &RowResult) -> Option<Miss> {
+        if result.verdict == RowVerdict::Holds {
             return None;
         }
         let row = &result.row;
         let published = match &row.published {
-            Published::Number(number) => format!("{number} {}", row.unit),
-            Published::Range(low, high) => format!("{low} to {high} {}", row.unit),
-            Published::Words(words) => words.clone(),
+            PublishedValue::Number(number) => format!("{number} {}", row.unit),
+            PublishedValue::Range(low, high) => format!("{low} to {high} {}", row.unit),
+            PublishedValue::Words(words) => words.clone(),
         };
         Some(Miss {
             id: row.id.clone(),
@@ -181,9 +181,9 @@ fn percent(share: Option<f64>) -> String {
 const FEWEST: usize = 5;
 
 impl Support {
-    fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Support {
+    fn from_results<'a>(results: impl Iterator<Item = &'a RowResult>) -> Support {
         let results: Vec<&RowResult> = results.collect();
-        let summary = Summary::of(results.iter().copied());
+        let summary = Summary::from_results(results.iter().copied());
         let runs = Errors::of_runs(results.into_iter());
         let rounded = |error: f64| libm::round(error * 1e4) * 1e-4;
         // Written with few digits, so that the file changes only when a result does.
@@ -292,7 +292,10 @@ impl Supports {
     ///
     /// # Errors
     /// A drive of the ledger does not load.
-    pub fn of(files: &[LedgerFile], reproduction: &Reproduction) -> Result<Supports, Problems> {
+    pub fn from_reproduction(
+        files: &[LedgerFile],
+        reproduction: &Reproduction,
+    ) -> Result<Supports, Problems> {
         let measured = measured(files);
         let families: BTreeMap<String, Option<String>> = measured
             .values()
@@ -320,7 +323,7 @@ impl Supports {
         }
         let supports = |all: BTreeMap<&str, Vec<&RowResult>>| {
             let all = all.into_iter();
-            all.map(|(id, results)| (id.to_owned(), Support::of(results.into_iter())))
+            all.map(|(id, results)| (id.to_owned(), Support::from_results(results.into_iter())))
                 .collect()
         };
         let run = |result: &&RowResult| result.row.evidence != Evidence::Catalogue;
@@ -328,20 +331,23 @@ impl Supports {
         let missed = with_run();
         let collected = |result: &&RowResult| is_collected(&result.row.id);
         Ok(Supports {
-            all: Support::of(with_run()),
+            all: Support::from_results(with_run()),
             collections: COLLECTIONS
                 .iter()
                 .map(|one| {
                     let of = |result: &&RowResult| is_of(&result.row.id, one.prefix);
-                    (one.prefix.to_owned(), Support::of(with_run().filter(of)))
+                    (
+                        one.prefix.to_owned(),
+                        Support::from_results(with_run().filter(of)),
+                    )
                 })
                 .collect(),
-            others: Support::of(with_run().filter(|result| !collected(result))),
-            against_sheet: AgainstSheet::of(files, reproduction)?.rounded(),
+            others: Support::from_results(with_run().filter(|result| !collected(result))),
+            against_sheet: AgainstSheet::from_reproduction(files, reproduction)?.rounded(),
             sources: supports(by_source),
             drives: supports(by_drive),
             families: supports(by_family),
-            misses: missed.filter_map(Miss::of).collect(),
+            misses: missed.filter_map(Miss::from_result).collect(),
         })
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use text::problem::Problems;
 
 use super::document::{Document, is_ours};
-use super::plan::{Plan, Step};
+use super::plan::{Plan, PlanStep};
 
 /// Divisor of the rate for the counted reads, and for the counted writes.
 pub(crate) const PART: u64 = 10;
@@ -55,10 +55,10 @@ pub(super) fn pace(percent: u32, taken: Option<f64>) -> Vec<String> {
 }
 
 /// Returns the second job of the call, with the competing writes; empty at 0 %. `common` are the options of both jobs.
-pub(super) fn beside(
+pub(super) fn competing_job(
     percent: u32,
     taken: Option<f64>,
-    step: &Step,
+    step: &PlanStep,
     common: &[String],
 ) -> Vec<String> {
     if percent == 0 {
@@ -102,7 +102,7 @@ pub(super) fn beside(
 
 /// Counted figures of a step.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Paced {
+pub struct StepFigures {
     /// Name of the step.
     pub step: String,
     /// Competing writes as a share of the drive's rate that the counted I/Os leave.
@@ -117,7 +117,7 @@ pub struct Paced {
 ///
 /// # Errors
 /// The file is a measurement that cannot be read.
-pub fn paced(origin: &str, text: &str) -> Result<Vec<Paced>, Problems> {
+pub fn paced(origin: &str, text: &str) -> Result<Vec<StepFigures>, Problems> {
     let Ok(root) = serde_json::from_str::<Value>(text) else {
         return Ok(Vec::new());
     };
@@ -133,7 +133,7 @@ pub fn paced(origin: &str, text: &str) -> Result<Vec<Paced>, Problems> {
         let percent = step.beside?;
         let job = &taken.fio["jobs"][0];
         let ways = ["read", "write"].into_iter();
-        Some(Paced {
+        Some(StepFigures {
             step: step.name.clone(),
             share: f64::from(percent) / 100.0,
             figures: ways.flat_map(|way| figures(way, &job[way])).collect(),
@@ -162,13 +162,13 @@ fn figures(way: &'static str, told: &Value) -> Vec<(&'static str, &'static str, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Settings, Target, arguments};
+    use crate::measure::{FioTarget, MeasureSettings, arguments};
     use serde_json::json;
 
     fn words(step: &str, taken: Option<f64>) -> String {
         let plan = Plan::named("under-load").expect("a plan");
-        let settings = Settings {
-            target: Target::Path("/dev/nvme0n1".into()),
+        let settings = MeasureSettings {
+            target: FioTarget::Path("/dev/nvme0n1".into()),
             engine: "io_uring".into(),
             size_bytes: None,
             is_read_only: false,

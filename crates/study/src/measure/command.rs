@@ -1,11 +1,11 @@
 //! The arguments of a fio call for a step.
 
 use super::beside;
-use super::plan::Step;
+use super::plan::PlanStep;
 
 /// A measured device, as fio names it.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Target {
+pub enum FioTarget {
     /// A block device or a regular file, by its path.
     Path(String),
     /// An export of an NBD server, by its URI.
@@ -14,9 +14,9 @@ pub enum Target {
 
 /// Settings that all calls of a measurement share.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Settings {
+pub struct MeasureSettings {
     /// The measured device.
-    pub target: Target,
+    pub target: FioTarget,
     /// fio's I/O engine.
     pub engine: String,
     /// Bytes from the beginning that are used; `None` for all.
@@ -28,7 +28,12 @@ pub struct Settings {
 /// Returns fio's arguments. `seed` is the seed of fio's random numbers: fio's own default seed is constant, so each
 /// round would write the blocks of the previous round. `taken` is the rate of the steady rounds, which determines the
 /// rate of a rate-limited step; before it is known, the arguments describe what it will be.
-pub fn arguments(step: &Step, settings: &Settings, seed: u32, taken: Option<f64>) -> Vec<String> {
+pub fn arguments(
+    step: &PlanStep,
+    settings: &MeasureSettings,
+    seed: u32,
+    taken: Option<f64>,
+) -> Vec<String> {
     let mut words = vec![format!("--name={}", step.name)];
     let common = common(settings);
     words.extend_from_slice(&common);
@@ -43,7 +48,7 @@ pub fn arguments(step: &Step, settings: &Settings, seed: u32, taken: Option<f64>
     );
     words.push(format!("--randseed={seed}"));
     if let Some(percent) = step.beside.filter(|percent| *percent > 0) {
-        words.extend(beside::beside(percent, taken, step, &common));
+        words.extend(beside::competing_job(percent, taken, step, &common));
         words.push(format!("--randseed={}", seed + 1));
     }
     if settings.is_read_only {
@@ -54,16 +59,16 @@ pub fn arguments(step: &Step, settings: &Settings, seed: u32, taken: Option<f64>
 }
 
 /// Returns the options of every job of a call.
-fn common(settings: &Settings) -> Vec<String> {
+fn common(settings: &MeasureSettings) -> Vec<String> {
     let mut words = Vec::new();
     match &settings.target {
         // In fio, a colon ends a file name.
-        Target::Path(path) => {
+        FioTarget::Path(path) => {
             let path = path.replace('\\', "\\\\").replace(':', "\\:");
             words.push(format!("--filename={path}"));
             words.push(format!("--ioengine={}", settings.engine));
         }
-        Target::Nbd(uri) => {
+        FioTarget::Nbd(uri) => {
             words.push(format!("--ioengine={}", settings.engine));
             words.push(format!("--uri={uri}"));
         }
@@ -82,8 +87,8 @@ mod tests {
     #[test]
     fn a_call_says_all_that_fio_needs() {
         let plan = Plan::named("quick").expect("a plan");
-        let mut settings = Settings {
-            target: Target::Path("/dev/disk/by-path/pci-0000:01".into()),
+        let mut settings = MeasureSettings {
+            target: FioTarget::Path("/dev/disk/by-path/pci-0000:01".into()),
             engine: "io_uring".into(),
             size_bytes: Some(4096),
             is_read_only: true,
@@ -95,7 +100,7 @@ mod tests {
              --norandommap=1 --time_based=1 --runtime=15 --ramp_time=2 --rw=randread --bs=4k --iodepth=4 --randseed=7 \
              --readonly --output-format=json"
         );
-        settings.target = Target::Nbd("nbd+unix:///a?socket=b".into());
+        settings.target = FioTarget::Nbd("nbd+unix:///a?socket=b".into());
         settings.engine = "nbd".into();
         let words = arguments(&plan.steps[0], &settings, 1, None).join(" ");
         assert!(

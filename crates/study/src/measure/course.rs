@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use statistics::{ROUNDS, SteadyWindow};
 
-use super::plan::{Phase, Plan, Step};
+use super::plan::{Phase, Plan, PlanStep};
 
 /// A step that is run next.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Turn<'p> {
+pub struct NextStep<'p> {
     /// Step of the plan.
-    pub step: &'p Step,
+    pub step: &'p PlanStep,
     /// Round, starting with 1; `None` outside rounds.
     pub round: Option<u32>,
     /// Number of the fio call, starting with 1.
@@ -24,7 +24,7 @@ pub struct Turn<'p> {
 /// The last five rounds of the step that determines steady state.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tracked {
+pub struct TrackedRounds {
     /// Name of the step.
     pub step: String,
     /// Number of the first of the five rounds, starting with 1.
@@ -40,7 +40,7 @@ pub struct Tracked {
 /// Progress, and the verdict on the rounds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Verdict {
+pub struct RoundsVerdict {
     /// Whether all steps have been run.
     pub is_complete: bool,
     /// Number of complete rounds.
@@ -48,14 +48,14 @@ pub struct Verdict {
     /// Whether the last five rounds were steady; null if the plan has no rounds, or if there are fewer than five.
     pub is_steady: Option<bool>,
     /// The last five rounds; null in the same cases as `is_steady`.
-    pub tracked: Option<Tracked>,
+    pub tracked: Option<TrackedRounds>,
     /// Text for readers.
     pub text: String,
 }
 
 /// Remaining time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Left {
+pub struct RemainingTime {
     /// Seconds of the remaining steps that run for a time.
     pub seconds: f64,
     /// Whether this is a lower bound: more rounds may be needed, or steps end after a number of bytes.
@@ -64,7 +64,7 @@ pub struct Left {
 
 /// Progress of a measurement.
 #[derive(Clone, Debug)]
-pub struct Course<'p> {
+pub struct PlanProgress<'p> {
     plan: &'p Plan,
     /// Index of the next step.
     at: usize,
@@ -80,20 +80,20 @@ pub struct Course<'p> {
     is_past_rounds: bool,
 }
 
-impl<'p> Course<'p> {
+impl<'p> PlanProgress<'p> {
     /// Returns the course before the first step, on a device of this size, if known. If the size is unknown, a plan
     /// that writes a multiple of the capacity ends only at its maximum number of rounds.
-    pub fn on(plan: &'p Plan, device_bytes: Option<u64>) -> Course<'p> {
+    pub fn for_device(plan: &'p Plan, device_bytes: Option<u64>) -> PlanProgress<'p> {
         let bytes = device_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
-        Course {
+        PlanProgress {
             saturation: plan.written.map(|times| [times * bytes, 0.0]),
-            ..Course::new(plan)
+            ..PlanProgress::new(plan)
         }
     }
 
     /// Returns the course before the first step, on a device of unknown size.
-    pub fn new(plan: &'p Plan) -> Course<'p> {
-        Course {
+    pub fn new(plan: &'p Plan) -> PlanProgress<'p> {
+        PlanProgress {
             plan,
             at: 0,
             rounds: 0,
@@ -105,10 +105,10 @@ impl<'p> Course<'p> {
     }
 
     /// Returns the next step; `None` if all steps are done.
-    pub fn next(&self) -> Option<Turn<'p>> {
+    pub fn next(&self) -> Option<NextStep<'p>> {
         let step = self.plan.steps.get(self.at)?;
         let in_round = step.phase == Phase::Round;
-        Some(Turn {
+        Some(NextStep {
             step,
             round: in_round.then_some(self.rounds + 1),
             number: self.calls + 1,
@@ -132,7 +132,7 @@ impl<'p> Course<'p> {
     }
 
     /// Records that the next step has run at this rate in IOPS.
-    pub(crate) fn went(&mut self, turn: Turn<'_>, iops: f64) {
+    pub(crate) fn went(&mut self, turn: NextStep<'_>, iops: f64) {
         if turn.step.is_tracked {
             self.rates.push(iops);
         }
@@ -157,7 +157,7 @@ impl<'p> Course<'p> {
 
     fn window(&self) -> Option<SteadyWindow> {
         let whole = &self.rates[..self.rates.len().min(self.rounds as usize)];
-        SteadyWindow::at(whole, whole.len().checked_sub(ROUNDS)?)
+        SteadyWindow::from_rounds(whole, whole.len().checked_sub(ROUNDS)?)
     }
 
     fn is_steady(&self) -> Option<bool> {
@@ -165,11 +165,11 @@ impl<'p> Course<'p> {
     }
 
     /// Returns the verdict so far.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> RoundsVerdict {
         let is_complete = self.next().is_none();
         let window = self.window();
         let name = self.plan.steps.iter().find(|step| step.is_tracked);
-        let tracked = window.zip(name).map(|(window, step)| Tracked {
+        let tracked = window.zip(name).map(|(window, step)| TrackedRounds {
             step: step.name.clone(),
             first_round: window.first as u32 + 1,
             mean_iops: window.mean,
@@ -194,7 +194,7 @@ impl<'p> Course<'p> {
                 tracked.slope * 100.0,
             ),
         };
-        Verdict {
+        RoundsVerdict {
             is_complete,
             rounds,
             is_steady: self.is_steady(),
@@ -207,15 +207,15 @@ impl<'p> Course<'p> {
     }
 
     /// Returns the rate of the rounds in IOPS: the mean of the last five, or of all if there are fewer.
-    pub fn taken(&self) -> Option<f64> {
+    pub fn round_iops(&self) -> Option<f64> {
         let last = &self.rates[self.rates.len().saturating_sub(ROUNDS)..];
         let mean = last.iter().sum::<f64>() / last.len() as f64;
         (!last.is_empty()).then_some(mean)
     }
 
     /// Returns the remaining time when this share of the next step is done.
-    pub fn left(&self, share: f64) -> Left {
-        let mut left = Left {
+    pub fn left(&self, share: f64) -> RemainingTime {
+        let mut left = RemainingTime {
             seconds: 0.0,
             is_at_least: !self.is_past_rounds,
         };
@@ -278,8 +278,11 @@ mod tests {
     }
 
     /// Runs a plan with the given rate of the tracked step in each round. Returns the steps that ran, and the verdict.
-    fn played(plan: &Plan, rate: impl Fn(u32) -> f64) -> (Vec<(String, Option<u32>)>, Verdict) {
-        let mut course = Course::new(plan);
+    fn played(
+        plan: &Plan,
+        rate: impl Fn(u32) -> f64,
+    ) -> (Vec<(String, Option<u32>)>, RoundsVerdict) {
+        let mut course = PlanProgress::new(plan);
         let mut ran = Vec::new();
         while let Some(turn) = course.next() {
             ran.push((turn.step.name.clone(), turn.round));
@@ -327,7 +330,7 @@ mod tests {
         let answer = json!({"jobs": [{"error": 0, "read": {"iops": 0.0},
             "write": {"iops": 1000.0, "io_bytes": 500_000_000}}]});
         let ends = |bytes: Option<u64>| {
-            let mut course = Course::on(&plan, bytes);
+            let mut course = PlanProgress::for_device(&plan, bytes);
             while course.next().is_some() {
                 course.take(&answer).expect("a result");
             }
@@ -354,7 +357,7 @@ mod tests {
         let rate = |round: u32| 1000.0 / f64::from(round);
         let (whole, verdict) = played(&plan, |round| rate(round.min(9)));
         for cut in 0..=whole.len() {
-            let mut course = Course::new(&plan);
+            let mut course = PlanProgress::new(&plan);
             for (_, round) in &whole[..cut] {
                 let rate = round.map_or(1.0, |round| rate(round.min(9)));
                 course.take(&answer(rate)).expect("a result");
@@ -376,9 +379,9 @@ mod tests {
     #[test]
     fn the_time_left_counts_the_rounds_that_must_come() {
         let plan = fit();
-        let mut course = Course::new(&plan);
+        let mut course = PlanProgress::new(&plan);
         let measured = 15.0 * 22.0;
-        let expect = |left: Left, seconds: f64, is_at_least| {
+        let expect = |left: RemainingTime, seconds: f64, is_at_least| {
             assert!(
                 (left.seconds - seconds).abs() < 1e-6,
                 "{left:?}, not {seconds}"
@@ -395,7 +398,7 @@ mod tests {
         let mut snia = Plan::named("snia").expect("a plan");
         snia.steps.truncate(3);
         snia.steps[2].is_tracked = true;
-        let mut course = Course::new(&snia);
+        let mut course = PlanProgress::new(&snia);
         for _ in 0..2 {
             course
                 .take(&answer(1.0))
@@ -407,7 +410,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_none_changes_nothing() {
         let plan = fit();
-        let mut course = Course::new(&plan);
+        let mut course = PlanProgress::new(&plan);
         for wrong in [
             json!({}),
             json!({"jobs": []}),

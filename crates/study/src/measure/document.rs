@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use text::problem::{Place, Problem, Problems};
 
-use super::course::{Course, Verdict};
+use super::course::{PlanProgress, RoundsVerdict};
 use super::plan::{Phase, Plan};
 
 /// Format name, in the first line of the file.
@@ -58,7 +58,7 @@ pub struct Host {
 /// Parameters of the measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct MeasureOptions {
     /// Name of the plan.
     pub plan: String,
     /// Whether the measurement may only read.
@@ -76,7 +76,7 @@ pub struct Asked {
 /// A completed step.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Taken {
+pub struct StepRecord {
     /// Name of the step.
     pub step: String,
     /// Phase of the step.
@@ -100,13 +100,13 @@ pub struct Document {
     /// Properties of the host.
     pub host: Host,
     /// Parameters of the measurement.
-    pub asked: Asked,
+    pub asked: MeasureOptions,
     /// Notes for readers of the figures.
     pub notes: Vec<String>,
     /// Progress and steady state.
-    pub verdict: Verdict,
+    pub verdict: RoundsVerdict,
     /// The completed steps.
-    pub steps: Vec<Taken>,
+    pub steps: Vec<StepRecord>,
 }
 
 fn problem(origin: &str, what: String, help: &str) -> Problem {
@@ -129,7 +129,7 @@ impl Document {
     pub fn new(
         device: Device,
         host: Host,
-        asked: Asked,
+        asked: MeasureOptions,
         notes: Vec<String>,
         plan: &Plan,
     ) -> Document {
@@ -139,14 +139,14 @@ impl Document {
             host,
             asked,
             notes,
-            verdict: Course::new(plan).verdict(),
+            verdict: PlanProgress::new(plan).verdict(),
             steps: Vec::new(),
         }
     }
 
     /// Returns the course before the first step on this device, or on the part of it that is used.
-    pub fn course<'p>(&self, plan: &'p Plan) -> Course<'p> {
-        Course::on(plan, self.asked.size_bytes.or(self.device.size_bytes))
+    pub fn course<'p>(&self, plan: &'p Plan) -> PlanProgress<'p> {
+        PlanProgress::for_device(plan, self.asked.size_bytes.or(self.device.size_bytes))
     }
 
     /// Reads a measurement file; `origin` names it in messages.
@@ -183,7 +183,7 @@ impl Document {
         origin: &str,
         fresh: &Document,
         plan: &'p Plan,
-    ) -> Result<Course<'p>, Problems> {
+    ) -> Result<PlanProgress<'p>, Problems> {
         let other =
             "name another file with --output, or move this one away: nothing of it is changed";
         let mut found = Vec::new();
@@ -240,7 +240,7 @@ fn differ(name: &str, there: &impl Serialize, now: &impl Serialize, found: &mut 
 
 /// fio's result of a step whose figures are used.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Measured {
+pub struct StepResult {
     /// fio's JSON result.
     pub fio: Value,
     /// Differences from a plain fio result, one sentence each.
@@ -251,7 +251,7 @@ pub struct Measured {
 ///
 /// # Errors
 /// The file is not a measurement, or has no results yet.
-pub fn measured(origin: &str, root: Value) -> Result<Vec<Measured>, Problems> {
+pub fn measured(origin: &str, root: Value) -> Result<Vec<StepResult>, Problems> {
     let document = Document::read(origin, &root.to_string())?;
     let verdict = &document.verdict;
     let mut unlike = document.notes.clone();
@@ -267,7 +267,7 @@ pub fn measured(origin: &str, root: Value) -> Result<Vec<Measured>, Problems> {
         .steps
         .iter()
         .filter(|step| step.phase == Phase::Round);
-    let of_last = |step: &&Taken| step.round == Some(verdict.rounds);
+    let of_last = |step: &&StepRecord| step.round == Some(verdict.rounds);
     // A rate-limited step under competing load is not a run of its own: see `paced`.
     let plan = Plan::named(&document.asked.plan).ok();
     let is_paced = |name: &str| {
@@ -278,13 +278,13 @@ pub fn measured(origin: &str, root: Value) -> Result<Vec<Measured>, Problems> {
         .steps
         .iter()
         .filter(|step| step.phase == Phase::Measure && !is_paced(&step.step));
-    let chosen: Vec<&Taken> = last.filter(of_last).chain(measures).collect();
+    let chosen: Vec<&StepRecord> = last.filter(of_last).chain(measures).collect();
     if chosen.is_empty() {
         let what = String::from("nothing has been measured yet");
         let help = "run the same `drivelab measure` again to continue";
         return Err(Problems(vec![problem(origin, what, help)]));
     }
-    let one = |step: &Taken| Measured {
+    let one = |step: &StepRecord| StepResult {
         fio: step.fio.clone(),
         unlike: unlike.clone(),
     };
@@ -316,7 +316,7 @@ mod tests {
             fio: "fio-3.33".into(),
             engine: "io_uring".into(),
         };
-        let asked = Asked {
+        let asked = MeasureOptions {
             plan: plan.name.clone(),
             is_read_only: false,
             runtime_s: None,
@@ -342,7 +342,7 @@ mod tests {
         for _ in 0..steps {
             let Some(turn) = course.next() else { break };
             let fio = answer(&turn.step.name, turn.round.map_or(5.0, &rate));
-            document.steps.push(Taken {
+            document.steps.push(StepRecord {
                 step: turn.step.name.clone(),
                 phase: turn.step.phase,
                 round: turn.round,

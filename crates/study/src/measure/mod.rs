@@ -1,7 +1,7 @@
 //! Measurement of a real drive with fio: the next job, the detection of steady state, and the single document of all
 //! results.
 //!
-//! This module does not run fio, access a device or read the clock. [`Course`] returns the next step and takes fio's
+//! This module does not run fio, access a device or read the clock. [`PlanProgress`] returns the next step and takes fio's
 //! result, so that a measurement can be replayed from recorded results. A [`Plan`] is a file of fio jobs. The command
 //! line starts fio and inspects devices.
 //!
@@ -16,8 +16,10 @@ mod document;
 mod plan;
 
 pub(crate) use beside::{DEPTH, PACED_DEPTH, PART, THREADS};
-pub use beside::{Paced, paced};
-pub use command::{Settings, Target, arguments};
-pub use course::{Course, Left, Tracked, Turn, Verdict};
-pub use document::{Asked, Device, Document, FORMAT, Host, Measured, Taken, is_ours, measured};
-pub use plan::{HOST_JOBS, Phase, Plan, STANDARD_JOBS, Step, names};
+pub use beside::{StepFigures, paced};
+pub use command::{FioTarget, MeasureSettings, arguments};
+pub use course::{NextStep, PlanProgress, RemainingTime, RoundsVerdict, TrackedRounds};
+pub use document::{
+    Device, Document, FORMAT, Host, MeasureOptions, StepRecord, StepResult, is_ours, measured,
+};
+pub use plan::{HOST_JOBS, Phase, Plan, PlanStep, STANDARD_JOBS, names};

@@ -60,7 +60,7 @@ pub enum Phase {
 
 /// A single fio call.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Step {
+pub struct PlanStep {
     /// Name of its job.
     pub name: String,
     /// Phase in which it runs.
@@ -73,7 +73,7 @@ pub struct Step {
     pub options: Vec<(String, String)>,
 }
 
-impl Step {
+impl PlanStep {
     /// Returns the value of an option; `None` if it is absent.
     pub fn option(&self, key: &str) -> Option<&str> {
         let found = self.options.iter().find(|(known, _)| known == key);
@@ -126,7 +126,7 @@ pub struct Plan {
     /// steady state.
     pub written: Option<f64>,
     /// Steps by phase: preparation, rounds, measurement.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// Text of the plan's files.
     pub jobs: String,
 }
@@ -202,7 +202,7 @@ impl Plan {
             if let Some(name) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
                 section = Some(name);
                 if name != "global" {
-                    self.steps.push(Step {
+                    self.steps.push(PlanStep {
                         name: name.to_owned(),
                         phase: Phase::Measure,
                         is_tracked: false,
@@ -210,8 +210,8 @@ impl Plan {
                         options: globals.clone(),
                     });
                 }
-            } else if let Some((key, value)) = said(line) {
-                if !self.told(section, key, value) {
+            } else if let Some((key, value)) = parse_comment(line) {
+                if !self.apply_comment(section, key, value) {
                     wrong("that has no meaning here");
                 }
             } else if !line.is_empty() && !line.starts_with([';', '#']) {
@@ -228,7 +228,7 @@ impl Plan {
     }
 
     /// Evaluates a `; key: value` comment, and returns whether the key is known.
-    fn told(&mut self, section: Option<&str>, key: &str, value: &str) -> bool {
+    fn apply_comment(&mut self, section: Option<&str>, key: &str, value: &str) -> bool {
         match (section, key, self.steps.last_mut()) {
             (None, "plan", _) => value == self.name,
             (None, "about", _) => {
@@ -259,13 +259,13 @@ impl Plan {
     }
 
     /// Returns the steps of a phase.
-    pub fn in_phase(&self, phase: Phase) -> impl Iterator<Item = &Step> {
+    pub fn in_phase(&self, phase: Phase) -> impl Iterator<Item = &PlanStep> {
         self.steps.iter().filter(move |step| step.phase == phase)
     }
 
     /// Checks whether any step writes.
     pub fn writes(&self) -> bool {
-        !self.steps.iter().all(Step::only_reads)
+        !self.steps.iter().all(PlanStep::only_reads)
     }
 
     /// Returns the plan without the steps that write.
@@ -302,7 +302,7 @@ impl Plan {
 
     /// Removes the steps whose I/Os are smaller than a block of the device, and returns their names.
     pub fn without_smaller_than(&mut self, block_bytes: u32) -> Vec<String> {
-        let fits = |step: &Step| {
+        let fits = |step: &PlanStep| {
             step.block_bytes()
                 .is_none_or(|it| it % u64::from(block_bytes) == 0)
         };
@@ -314,7 +314,7 @@ impl Plan {
 }
 
 /// Returns key and value of a comment `; key: value`, if the line is one.
-fn said(line: &str) -> Option<(&str, &str)> {
+fn parse_comment(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.strip_prefix("; ")?.split_once(": ")?;
     let is_key = !key.is_empty() && key.chars().all(|it| it.is_ascii_lowercase());
     is_key.then_some((key, value))
@@ -371,10 +371,10 @@ mod tests {
     #[test]
     fn the_snias_round_is_56_minutes() {
         let plan = Plan::named("snia").expect("a plan");
-        let round: Vec<&Step> = plan.in_phase(Phase::Round).collect();
+        let round: Vec<&PlanStep> = plan.in_phase(Phase::Round).collect();
         let seconds: f64 = round.iter().filter_map(|step| step.seconds()).sum();
         assert_eq!((round.len(), seconds, plan.rounds), (56, 3360.0, 25));
-        let tracked: Vec<&Step> = round.into_iter().filter(|it| it.is_tracked).collect();
+        let tracked: Vec<&PlanStep> = round.into_iter().filter(|it| it.is_tracked).collect();
         assert_eq!(tracked.len(), 1);
         assert_eq!(tracked[0].option("rw"), Some("randwrite"));
         assert_eq!(tracked[0].option("bs"), Some("4k"));

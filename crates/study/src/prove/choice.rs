@@ -5,14 +5,14 @@
 //! flight may be torn after any of its sectors.
 
 use model::Stream;
-use model::data::{Image, Undecided};
+use model::data::{Image, UndecidedWrite};
 
 /// Maximum number of subsets that are tried.
 pub(super) const MOST: u64 = 1 << 12;
 
 /// One possible result of a power cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Choice {
+pub(super) struct CrashOutcome {
     /// By undecided write: whether it has reached the media.
     pub(super) done: Vec<bool>,
     /// A write of which only this number of sectors has reached the media.
@@ -21,10 +21,10 @@ pub(super) struct Choice {
 
 /// Calls a function for each result, of `most` subsets, until the function returns that it is enough.
 pub(super) fn each(
-    undecided: &[(u16, Undecided)],
+    undecided: &[(u16, UndecidedWrite)],
     most: u64,
     stream: &mut Stream,
-    mut call: impl FnMut(&Choice) -> bool,
+    mut call: impl FnMut(&CrashOutcome) -> bool,
 ) {
     let count = undecided.len();
     let whole = count < 64 && 1 << count <= most;
@@ -35,12 +35,12 @@ pub(super) fn each(
         } else {
             sample(index, count, stream)
         };
-        let mut choice = Choice { done, torn: None };
+        let mut choice = CrashOutcome { done, torn: None };
         if call(&choice) {
             return;
         }
         // With many writes, one in each subset is torn; with few, each in turn.
-        let turn = stream.below(count.max(1) as u64) as usize;
+        let turn = stream.uniform_below(count.max(1) as u64) as usize;
         let torn = if count > 4 { turn..turn + 1 } else { 0..count };
         for write in torn {
             let sectors = undecided[write].1.bytes / 512;
@@ -51,7 +51,7 @@ pub(super) fn each(
             let places = match count {
                 0..=2 => 1..sectors,
                 _ => {
-                    let place = 1 + stream.below(sectors - 1);
+                    let place = 1 + stream.uniform_below(sectors - 1);
                     place..place + 1
                 }
             };
@@ -66,21 +66,21 @@ pub(super) fn each(
 }
 
 fn sample(index: u64, count: usize, stream: &mut Stream) -> Vec<bool> {
-    let at = stream.below(count as u64) as usize;
+    let at = stream.uniform_below(count as u64) as usize;
     let one = |write: usize| match index % 6 {
         0 => write < at,
         1 => write > at,
         2 => write != at,
         3 => write == at,
-        _ => stream.below(2) == 0,
+        _ => stream.uniform_below(2) == 0,
     };
     (0..count).map(one).collect()
 }
 
 /// Applies this result to the media.
 pub(super) fn apply(
-    choice: &Choice,
-    undecided: &[(u16, Undecided)],
+    choice: &CrashOutcome,
+    undecided: &[(u16, UndecidedWrite)],
     media: &[Image],
 ) -> Vec<Image> {
     let mut media = media.to_vec();
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn all_subsets_of_few_writes_and_all_places_where_one_may_be_torn() {
-        let write = |at, bytes| Undecided {
+        let write = |at, bytes| UndecidedWrite {
             order: 1,
             at,
             bytes,

@@ -1,17 +1,17 @@
 //! Failures at a tried point.
 
-use super::oracle::Wrong;
-use super::run::Misdeed;
+use super::oracle::WrongContent;
+use super::run::ServiceFailure;
 
 /// A failure at a point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Fail {
     /// A failure while the pool was running.
-    Up(Misdeed),
+    Up(ServiceFailure),
     /// The pool does not start again.
     Down(String),
     /// The content of a sector is wrong.
-    Sector(u64, Wrong),
+    Sector(u64, WrongContent),
     /// A sector cannot be read.
     Unreadable(u64),
     /// Two reads of a sector may differ.
@@ -23,7 +23,7 @@ pub(super) enum Fail {
     /// A second recovery has a different result.
     Unstable,
     /// The restarted pool does not serve.
-    Service(Misdeed),
+    Service(ServiceFailure),
     /// Members that continued independently of each other were combined.
     Accepted,
     /// Without data, the members receive other commands than with data.
@@ -36,11 +36,11 @@ impl Fail {
         match self {
             Fail::Up(misdeed) => format!("while it was up: {misdeed:?}"),
             Fail::Down(why) => format!("it does not come up again: {why}"),
-            Fail::Sector(sector, Wrong::Lost) => {
+            Fail::Sector(sector, WrongContent::Lost) => {
                 format!("sector {sector} is older than the guarantee allows")
             }
-            Fail::Sector(sector, Wrong::Others) => format!("sector {sector} is another's"),
-            Fail::Sector(sector, Wrong::Garbage) => {
+            Fail::Sector(sector, WrongContent::Others) => format!("sector {sector} is another's"),
+            Fail::Sector(sector, WrongContent::Garbage) => {
                 format!("sector {sector} is nothing that was ever written")
             }
             Fail::Unreadable(sector) => format!("sector {sector} cannot be read"),

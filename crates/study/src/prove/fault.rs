@@ -1,7 +1,7 @@
 //! Faults besides the power cut, and whether the pool's durability guarantee covers them.
 
 use model::Stream;
-use model::data::Trouble;
+use model::data::DriveFault;
 use model::media::DriveConfig;
 use model::tier::{Kind, PoolConfig, Target, openings};
 
@@ -10,10 +10,10 @@ const LABELS: u64 = openings::LEAST + (8 << 10);
 
 /// A fault of a member before a step of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Blow {
+pub(super) struct InjectedFault {
     pub(super) before: u8,
     pub(super) member: u16,
-    pub(super) trouble: Trouble,
+    pub(super) trouble: DriveFault,
 }
 
 /// Epochs before the tested one, and the state of members between them.
@@ -110,14 +110,14 @@ pub(super) enum Fault {
 }
 
 /// Returns the labels of a member as unreadable ranges: those of the pool and of a tier at the end of each slice.
-fn labels_of(config: &PoolConfig<DriveConfig>, member: u16) -> Vec<Trouble> {
+fn labels_of(config: &PoolConfig<DriveConfig>, member: u16) -> Vec<DriveFault> {
     let targets = config.tiers.iter().flat_map(|it| &it.children);
     let labels = targets.filter_map(|target| match *target {
         Target::Slice {
             member: of,
             base,
             bytes,
-        } if of == member => Some(Trouble::Unreadable {
+        } if of == member => Some(DriveFault::Unreadable {
             at: base + bytes - LABELS,
             bytes: LABELS,
         }),
@@ -128,7 +128,7 @@ fn labels_of(config: &PoolConfig<DriveConfig>, member: u16) -> Vec<Trouble> {
 
 /// Expected result of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Covered {
+pub enum FaultCoverage {
     /// The durability guarantee holds: no data may be lost.
     Yes,
     /// The durability guarantee states that data is lost: some loss must be found.
@@ -151,7 +151,7 @@ fn has_log(config: &PoolConfig<DriveConfig>) -> bool {
 
 impl Fault {
     /// Returns all faults that are tried on a pool.
-    pub(super) fn of(config: &PoolConfig<DriveConfig>) -> Vec<Fault> {
+    pub(super) fn all_for_pool(config: &PoolConfig<DriveConfig>) -> Vec<Fault> {
         let members = 0..config.members.len() as u16;
         let mut faults = vec![Fault::PowerCut, Fault::SecondCut, Fault::SecondLife];
         faults.extend(members.clone().map(|it| Fault::Die(vec![it])));
@@ -237,52 +237,56 @@ impl Fault {
     }
 
     /// Returns what the durability guarantee states on the fault.
-    pub(super) fn covered(&self, config: &PoolConfig<DriveConfig>) -> Covered {
+    pub(super) fn covered(&self, config: &PoolConfig<DriveConfig>) -> FaultCoverage {
         let loss = config.promise().loss;
         let members: &[u16] = match self {
             Fault::PowerCut | Fault::SecondCut | Fault::SecondLife => &[],
             Fault::Die(members) => members,
             Fault::OldCopy(member) => {
                 return match loss.happens(&|it| it == *member, true) {
-                    false => Covered::Yes,
-                    true => Covered::MustBeTold,
+                    false => FaultCoverage::Yes,
+                    true => FaultCoverage::MustBeTold,
                 };
             }
-            Fault::Split(..) => return Covered::MustBeTold,
+            Fault::Split(..) => return FaultCoverage::MustBeTold,
             // Data written while the first was missing may only be on the other one, which is now missing. The server's
             // note of the members in sync shows that.
             Fault::Alternate(..) | Fault::ReturnsThenDies(..) | Fault::LabelsAndReturns(..) => {
-                return Covered::MustBeTold;
+                return FaultCoverage::MustBeTold;
             }
             // Some blocks may then be on no member. An intent log treats an unreadable root or log block as if it had
             // never been written, so it cannot report the loss.
-            Fault::UnreadableAndReturns(..) if has_log(config) => return Covered::NotPromised,
-            Fault::UnreadableAndReturns(..) => return Covered::MustBeTold,
-            Fault::UnreadableLabels(member) if loss.happens(&|it| it == *member, true) => {
-                return Covered::MustBeTold;
+            Fault::UnreadableAndReturns(..) if has_log(config) => {
+                return FaultCoverage::NotPromised;
             }
-            Fault::UnreadableLabels(_) => return Covered::Yes,
+            Fault::UnreadableAndReturns(..) => return FaultCoverage::MustBeTold,
+            Fault::UnreadableLabels(member) if loss.happens(&|it| it == *member, true) => {
+                return FaultCoverage::MustBeTold;
+            }
+            Fault::UnreadableLabels(_) => return FaultCoverage::Yes,
             Fault::Returns(member) | Fault::FailsWrite(member) | Fault::Unreadable(member) => {
                 core::slice::from_ref(member)
             }
             Fault::Lies(_) | Fault::LosesWrite(_) | Fault::Misdirects(_) | Fault::Rots(_) => {
-                return Covered::NotPromised;
+                return FaultCoverage::NotPromised;
             }
         };
         let happens = |ram| loss.happens(&|member| members.contains(&member), ram);
         match happens(true) {
-            false => Covered::Yes,
+            false => FaultCoverage::Yes,
             // An incomplete array is refused if a crash has left its parity in doubt.
-            true if has_array(config) && !has_log(config) && !happens(false) => Covered::MustBeTold,
+            true if has_array(config) && !has_log(config) && !happens(false) => {
+                FaultCoverage::MustBeTold
+            }
             // Whether the data of a failed drive is requested again depends on the client.
             true if matches!(
                 self,
                 Fault::Die(_) | Fault::PowerCut | Fault::SecondCut | Fault::SecondLife
             ) =>
             {
-                Covered::LostByPromise
+                FaultCoverage::LostByPromise
             }
-            true => Covered::NotPromised,
+            true => FaultCoverage::NotPromised,
         }
     }
 
@@ -292,11 +296,11 @@ impl Fault {
         seed: u64,
         steps: usize,
         config: &PoolConfig<DriveConfig>,
-    ) -> Vec<Blow> {
+    ) -> Vec<InjectedFault> {
         let bytes = config.bytes().min(1 << 20);
         let mut stream = Stream::new(seed, "fault");
-        let mut before = || stream.below(steps as u64 + 1) as u8;
-        let blow = |before, member, trouble| Blow {
+        let mut before = || stream.uniform_below(steps as u64 + 1) as u8;
+        let blow = |before, member, trouble| InjectedFault {
             before,
             member,
             trouble,
@@ -316,22 +320,22 @@ impl Fault {
                 self.blows_of_two(at, seed, config)
             }
             Fault::Die(members) => {
-                let die = |&member: &u16| blow(before(), member, Trouble::Dies);
+                let die = |&member: &u16| blow(before(), member, DriveFault::Dies);
                 members.iter().map(die).collect()
             }
             Fault::Returns(member) => {
                 let (one, two) = (before(), before());
-                let mut blows = vec![blow(one.min(two), *member, Trouble::Dies)];
+                let mut blows = vec![blow(one.min(two), *member, DriveFault::Dies)];
                 // In half of the programs it is missing until after the power cut.
                 if seed % 2 == 0 {
-                    blows.push(blow(one.max(two), *member, Trouble::Returns));
+                    blows.push(blow(one.max(two), *member, DriveFault::Returns));
                 }
                 blows
             }
-            Fault::FailsWrite(member) => vec![blow(before(), *member, Trouble::FailsWrite)],
+            Fault::FailsWrite(member) => vec![blow(before(), *member, DriveFault::FailsWrite)],
             Fault::Unreadable(member) => {
                 let before = before();
-                let trouble = |at| Trouble::Unreadable { at, bytes: 16384 };
+                let trouble = |at| DriveFault::Unreadable { at, bytes: 16384 };
                 let ends = [0, (bytes - 16384) / 4096 * 4096];
                 ends.map(|at| blow(before, *member, trouble(at))).into()
             }
@@ -340,42 +344,47 @@ impl Fault {
                 let labels = labels_of(config, *member).into_iter();
                 labels.map(|it| blow(before, *member, it)).collect()
             }
-            Fault::Lies(member) => vec![blow(0, *member, Trouble::Lies)],
-            Fault::LosesWrite(member) => vec![blow(before(), *member, Trouble::LosesWrite)],
+            Fault::Lies(member) => vec![blow(0, *member, DriveFault::Lies)],
+            Fault::LosesWrite(member) => vec![blow(before(), *member, DriveFault::LosesWrite)],
             Fault::Misdirects(member) => {
                 let before = before();
-                let by = 4096 * (1 + stream.below(16));
-                vec![blow(before, *member, Trouble::Misdirects { by })]
+                let by = 4096 * (1 + stream.uniform_below(16));
+                vec![blow(before, *member, DriveFault::Misdirects { by })]
             }
             Fault::Rots(member) => {
                 let before = before();
-                let at = stream.below(32768);
-                vec![blow(before, *member, Trouble::Rots { at })]
+                let at = stream.uniform_below(32768);
+                vec![blow(before, *member, DriveFault::Rots { at })]
             }
         }
     }
 
     /// Returns the faults of two members at three moments in order.
-    fn blows_of_two(&self, at: [u8; 3], seed: u64, config: &PoolConfig<DriveConfig>) -> Vec<Blow> {
-        let blow = |before, member, trouble| Blow {
+    fn blows_of_two(
+        &self,
+        at: [u8; 3],
+        seed: u64,
+        config: &PoolConfig<DriveConfig>,
+    ) -> Vec<InjectedFault> {
+        let blow = |before, member, trouble| InjectedFault {
             before,
             member,
             trouble,
         };
         let away = |member| {
             [
-                blow(at[1], member, Trouble::Dies),
-                blow(at[2], member, Trouble::Returns),
+                blow(at[1], member, DriveFault::Dies),
+                blow(at[2], member, DriveFault::Returns),
             ]
         };
         match *self {
             Fault::ReturnsThenDies(one, two) => vec![
-                blow(at[0], one, Trouble::Dies),
-                blow(at[1], one, Trouble::Returns),
-                blow(at[2], two, Trouble::Dies),
+                blow(at[0], one, DriveFault::Dies),
+                blow(at[1], one, DriveFault::Returns),
+                blow(at[2], two, DriveFault::Dies),
             ],
             Fault::UnreadableAndReturns(one, two) => {
-                let unreadable = Trouble::Unreadable {
+                let unreadable = DriveFault::Unreadable {
                     at: 0,
                     bytes: 16384,
                 };

@@ -3,22 +3,22 @@
 
 use model::Stream;
 use model::data::Image;
-use model::tier::offline::{Opening, Recovered};
+use model::tier::offline::{Opening, RecoveredTiers};
 
-use super::choice::{Choice, apply};
+use super::choice::{CrashOutcome, apply};
 use super::fail::Fail;
 use super::fault::{Lives, has_array};
 use super::oracle::{Oracle, SECTOR};
-use super::program::{Do, Program, Step};
-use super::run::{Cut, Past, run};
-use super::world::{Disks, World};
+use super::program::{Program, Step, StepAction};
+use super::run::{Cut, InitialState, run};
+use super::world::{Disks, TestPool};
 
 /// Number of versions that an epoch may use.
 const VERSIONS: u32 = 80;
 
 /// State from earlier epochs, which is restored at each point.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Before {
+pub(super) struct EarlierState {
     images: Vec<Image>,
     /// The children in sync at the end of the epoch, as a server has noted them.
     in_sync: Vec<u32>,
@@ -26,7 +26,7 @@ pub(super) struct Before {
     opening: Option<Opening>,
 }
 
-impl Before {
+impl EarlierState {
     /// Returns the media after a power cut, with missing members and restored states, and with what a server has noted:
     /// `in_sync`.
     pub(super) fn put_back(
@@ -75,19 +75,28 @@ struct End {
 
 /// Runs a program to its end or to a power cut, chosen by its seed; if it `rests`, always to its end.
 fn live(
-    world: &World,
-    (disks, tiers): (&Disks, Recovered),
-    past: Past,
+    world: &TestPool,
+    (disks, tiers): (&Disks, RecoveredTiers),
+    past: InitialState,
     seed: u64,
     rests: bool,
 ) -> Result<End, Fail> {
     let mut stream = Stream::new(seed, "the end of a life");
     let mut program = Program::new(seed, world.bytes());
     // Half of the epochs end in order; half of those of an array end at rest.
-    let orderly = rests || stream.below(2) == 0;
-    let until = if orderly { u64::MAX } else { stream.below(100) };
-    let ends = [Do::Drain, Do::Flush, Do::Drain, Do::Rest];
-    let rests = rests || (has_array(&world.config) && stream.below(2) == 0);
+    let orderly = rests || stream.uniform_below(2) == 0;
+    let until = if orderly {
+        u64::MAX
+    } else {
+        stream.uniform_below(100)
+    };
+    let ends = [
+        StepAction::Drain,
+        StepAction::Flush,
+        StepAction::Drain,
+        StepAction::Rest,
+    ];
+    let rests = rests || (has_array(&world.config) && stream.uniform_below(2) == 0);
     for what in ends.into_iter().take(if rests { 4 } else { 3 }) {
         let (at, sectors) = (0, 8);
         program.steps.push(Step { what, at, sectors });
@@ -97,8 +106,8 @@ fn live(
         let done = cut
             .undecided
             .iter()
-            .map(|_| orderly || stream.below(2) == 0);
-        let choice = Choice {
+            .map(|_| orderly || stream.uniform_below(2) == 0);
+        let choice = CrashOutcome {
             done: done.collect(),
             torn: None,
         };
@@ -120,7 +129,11 @@ fn live(
 }
 
 /// Recovers the pool, and makes its present content the expected one.
-fn settle(world: &World, disks: &mut Disks, oracle: &mut Oracle) -> Result<Recovered, Fail> {
+fn settle(
+    world: &TestPool,
+    disks: &mut Disks,
+    oracle: &mut Oracle,
+) -> Result<RecoveredTiers, Fail> {
     let found = world.recover(disks);
     let found = found
         .map_err(|(tier, damage)| Fail::Down(format!("after the life before: {tier}: {damage}")))?;
@@ -136,14 +149,14 @@ fn settle(world: &World, disks: &mut Disks, oracle: &mut Oracle) -> Result<Recov
     Ok(found)
 }
 
-type Begun = (Disks, Recovered, Past, Before);
+type EpochStart = (Disks, RecoveredTiers, InitialState, EarlierState);
 
 /// Runs everything before the tested epoch, and returns its media, its tiers, and the state that is restored
 /// afterwards.
 ///
 /// # Errors
 /// The failure before the tested epoch.
-pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fail> {
+pub(super) fn begin(world: &TestPool, lives: Lives, seed: u64) -> Result<EpochStart, Fail> {
     let mut disks = world.new_disks();
     let found = |disks: &mut Disks| {
         let found = world.recover(disks);
@@ -151,7 +164,12 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
     };
     let tiers = found(&mut disks)?;
     if lives == Lives::One {
-        return Ok((disks, tiers, Past::default(), Before::default()));
+        return Ok((
+            disks,
+            tiers,
+            InitialState::default(),
+            EarlierState::default(),
+        ));
     }
     // A different program from the tested one.
     let first = seed ^ 0x5a5a_0000;
@@ -162,8 +180,14 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
     };
     // After a power cut, an array does not open without a member.
     let rests = has_array(&world.config) && !absent.is_empty();
-    let end = live(world, (&disks, tiers), Past::default(), first, rests)?;
-    let mut before = Before {
+    let end = live(
+        world,
+        (&disks, tiers),
+        InitialState::default(),
+        first,
+        rests,
+    )?;
+    let mut before = EarlierState {
         images: end.media,
         in_sync: end.in_sync,
         opening: None,
@@ -173,7 +197,7 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
         let mut disks = Disks::new(before.images.clone(), vec![one]);
         disks.in_sync = before.in_sync.clone();
         let tiers = settle(world, &mut disks, &mut oracle)?;
-        let past = Past {
+        let past = InitialState {
             oracle,
             versions: 2 * VERSIONS,
         };
@@ -181,7 +205,7 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
         let other = live(world, (&disks, tiers), past, seed, false)?;
         disks = Disks::new(before.images, absent);
         disks.in_sync = before.in_sync;
-        before = Before {
+        before = EarlierState {
             images: other.media,
             in_sync: other.in_sync,
             opening: None,
@@ -194,14 +218,14 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
 }
 
 fn second(
-    world: &World,
+    world: &TestPool,
     mut disks: Disks,
     mut oracle: Oracle,
-    mut before: Before,
-) -> Result<Begun, Fail> {
+    mut before: EarlierState,
+) -> Result<EpochStart, Fail> {
     let tiers = settle(world, &mut disks, &mut oracle)?;
     before.opening = tiers.opening;
-    let past = Past {
+    let past = InitialState {
         oracle,
         versions: VERSIONS,
     };

@@ -27,12 +27,12 @@ use rayon::prelude::*;
 
 use self::fail::Fail;
 use self::fault::{Fault, Lives};
-use self::search::{Case, Search};
-use self::world::World;
+use self::search::{CrashCase, CrashSearch};
+use self::world::TestPool;
 
-pub use self::fault::Covered;
-pub use self::proved::{Proved, proved, statement};
-pub use self::search::Tally;
+pub use self::fault::FaultCoverage;
+pub use self::proved::{ProofRecord, proved, statement};
+pub use self::search::SearchTally;
 pub use self::shape::shape;
 
 /// Number of programs that are tried together: few enough to stop quickly, enough for all cores.
@@ -42,7 +42,7 @@ const PROGRAMS: u64 = 1 << 20;
 
 /// Extent of the test.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
+pub struct ProveSettings {
     /// Minimum number of points for each fault.
     pub points: u64,
     /// Seed of the first program.
@@ -55,7 +55,7 @@ pub struct Settings {
 
 /// Result of testing a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum FaultVerdict {
     /// The durability guarantee was fulfilled.
     Kept,
     /// The durability guarantee was violated.
@@ -70,15 +70,15 @@ pub enum Verdict {
 
 /// A fault with its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct FaultResult {
     /// Description of the fault.
     pub fault: String,
     /// Coverage by the durability guarantee.
-    pub covered: Covered,
+    pub covered: FaultCoverage,
     /// Counts of the test.
-    pub tally: Tally,
+    pub tally: SearchTally,
     /// Verdict on the fault.
-    pub verdict: Verdict,
+    pub verdict: FaultVerdict,
 }
 
 /// A violation, and how to repeat it.
@@ -98,7 +98,7 @@ pub struct Counterexample {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     /// Results by fault.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FaultResult>,
     /// The first violation.
     pub broken: Option<Counterexample>,
 }
@@ -106,7 +106,12 @@ pub struct Report {
 impl Report {
     /// Checks whether the guarantee is fulfilled, and not weaker than necessary.
     pub fn is_kept(&self) -> bool {
-        let bad = |row: &Row| matches!(row.verdict, Verdict::Broken | Verdict::NoLossFound);
+        let bad = |row: &FaultResult| {
+            matches!(
+                row.verdict,
+                FaultVerdict::Broken | FaultVerdict::NoLossFound
+            )
+        };
         !self.rows.iter().any(bad)
     }
 }
@@ -117,11 +122,11 @@ impl Report {
 /// The pool's data cannot be recovered after a crash: the tier, and why.
 pub fn prove(
     config: &PoolConfig<DriveConfig>,
-    settings: &Settings,
+    settings: &ProveSettings,
     progress: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Report, String> {
-    let world = World::new(config)?;
-    let mut faults = Fault::of(&world.config);
+    let world = TestPool::new(config)?;
+    let mut faults = Fault::all_for_pool(&world.config);
     faults.retain(|fault| fault.words(&world.names).contains(&settings.only));
     if faults.is_empty() {
         return Err(format!("no fault is called `{}`", settings.only));
@@ -140,27 +145,27 @@ pub fn prove(
         let covered = fault.covered(&world.config);
         let verdict = match (covered, first.is_some()) {
             // An unreported loss is a violation even if the guarantee does not cover the fault.
-            _ if tally.untold > 0 => Verdict::Broken,
-            (Covered::Yes, false) => Verdict::Kept,
-            (Covered::Yes, true) => Verdict::Broken,
-            (Covered::MustBeTold, true) => Verdict::Broken,
-            (Covered::MustBeTold, false) => Verdict::Kept,
-            (Covered::LostByPromise, true) => Verdict::AsDesigned,
-            (Covered::LostByPromise, false) => Verdict::NoLossFound,
-            (Covered::NotPromised, _) => Verdict::NotPromised,
+            _ if tally.untold > 0 => FaultVerdict::Broken,
+            (FaultCoverage::Yes, false) => FaultVerdict::Kept,
+            (FaultCoverage::Yes, true) => FaultVerdict::Broken,
+            (FaultCoverage::MustBeTold, true) => FaultVerdict::Broken,
+            (FaultCoverage::MustBeTold, false) => FaultVerdict::Kept,
+            (FaultCoverage::LostByPromise, true) => FaultVerdict::AsDesigned,
+            (FaultCoverage::LostByPromise, false) => FaultVerdict::NoLossFound,
+            (FaultCoverage::NotPromised, _) => FaultVerdict::NotPromised,
         };
         let words = fault.words(&world.names);
-        if let (Verdict::Broken, None, Some((case, fail))) = (verdict, &report.broken, first) {
+        if let (FaultVerdict::Broken, None, Some((case, fail))) = (verdict, &report.broken, first) {
             let (case, fail) = shrink::shortest(&world, fault, case, fail);
             report.broken = Some(counterexample(&world, words.clone(), &case, &fail));
         }
-        report.rows.push(Row {
+        report.rows.push(FaultResult {
             fault: words,
             covered,
             tally,
             verdict,
         });
-        if settings.to_the_first && verdict == Verdict::Broken {
+        if settings.to_the_first && verdict == FaultVerdict::Broken {
             break;
         }
     }
@@ -169,32 +174,32 @@ pub fn prove(
 
 /// Runs all programs of a fault, and returns the first failure, if any; `None` if it was stopped.
 fn try_fault(
-    world: &World,
+    world: &TestPool,
     fault: &Fault,
-    settings: &Settings,
+    settings: &ProveSettings,
     hear: &dyn Fn(u64) -> bool,
-) -> Option<(Tally, Option<(Case, Fail)>)> {
-    let (mut tally, mut first) = (Tally::default(), None);
+) -> Option<(SearchTally, Option<(CrashCase, Fail)>)> {
+    let (mut tally, mut first) = (SearchTally::default(), None);
     let covered = matches!(
         fault.covered(&world.config),
-        Covered::Yes | Covered::MustBeTold
+        FaultCoverage::Yes | FaultCoverage::MustBeTold
     );
     let mut seed = settings.seed;
     while tally.points < settings.points && seed < settings.seed + PROGRAMS {
         let seeds: Vec<u64> = (seed..seed + BATCH).collect();
         // A few points at each moment of many programs, instead of all at the first moment.
         let share = (settings.points / 400).clamp(8, choice::MOST);
-        let tried: Vec<Search<'_>> = seeds
+        let tried: Vec<CrashSearch<'_>> = seeds
             .into_par_iter()
             .map(|seed| {
-                let mut search = Search::of(world, fault, seed);
+                let mut search = CrashSearch::for_fault(world, fault, seed);
                 search.share = share;
                 search.run()
             })
             .collect();
         for search in tried {
             tally.add(&search.tally);
-            let silent = |it: &Option<(Case, Fail)>| {
+            let silent = |it: &Option<(CrashCase, Fail)>| {
                 it.as_ref()
                     .is_some_and(|it| matches!(it.1, Fail::Untold(_)))
             };
@@ -213,7 +218,12 @@ fn try_fault(
     Some((tally, first))
 }
 
-fn counterexample(world: &World, fault: String, case: &Case, fail: &Fail) -> Counterexample {
+fn counterexample(
+    world: &TestPool,
+    fault: String,
+    case: &CrashCase,
+    fail: &Fail,
+) -> Counterexample {
     let mut program = vec![format!("depth {}", case.program.depth)];
     let steps = case.program.words();
     for index in 0..=steps.len() {
@@ -294,7 +304,7 @@ pub fn replay(
     config: &PoolConfig<DriveConfig>,
     digits: &str,
 ) -> Result<Option<Counterexample>, String> {
-    let world = World::new(config)?;
+    let world = TestPool::new(config)?;
     let case = replay::decode(digits).ok_or("these digits do not encode a case")?;
     let fits = |member: &u16| usize::from(*member) < world.names.len();
     let lives_fit = case.lives.members().iter().all(fits);
@@ -307,6 +317,6 @@ pub fn replay(
     {
         return Err("these digits are a case of another pool".into());
     }
-    let failed = replay::again(&world, &case);
+    let failed = replay::repeat_case(&world, &case);
     Ok(failed.map(|(case, fail)| counterexample(&world, "replay".into(), &case, &fail)))
 }

@@ -21,7 +21,7 @@ pub(super) fn stamp(sector: u64, version: u32, into: &mut [u8]) {
 
 /// Content of a sector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Seen {
+enum SectorContent {
     Zeroes,
     Version(u32),
     /// Content of another sector.
@@ -30,7 +30,7 @@ enum Seen {
     Garbage,
 }
 
-fn look(sector: u64, bytes: &[u8]) -> Seen {
+fn look(sector: u64, bytes: &[u8]) -> SectorContent {
     let number = |at: usize| {
         let (mut four, from) = ([0; 4], &bytes[at..at + 4]);
         four.copy_from_slice(from);
@@ -40,21 +40,21 @@ fn look(sector: u64, bytes: &[u8]) -> Seen {
     // Compared as a whole, which is several times as fast as byte by byte.
     let filled = |with: u8, from: usize| bytes[from..] == [with; SECTOR][from..];
     if bytes[0] == 0 && filled(0, 0) {
-        return Seen::Zeroes;
+        return SectorContent::Zeroes;
     }
     let whole = number(12) == model::data::crc32c(&bytes[..12]);
     if !whole || !filled(version as u8, 16) {
-        Seen::Garbage
+        SectorContent::Garbage
     } else if bytes[..8] == sector.to_le_bytes() {
-        Seen::Version(version)
+        SectorContent::Version(version)
     } else {
-        Seen::Others
+        SectorContent::Others
     }
 }
 
 /// Kind of wrong content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wrong {
+pub(super) enum WrongContent {
     /// A version older than the guaranteed one, or none.
     Lost,
     /// The content of another sector.
@@ -64,7 +64,7 @@ pub(super) enum Wrong {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Written {
+struct WriteRecord {
     version: u32,
     zeroes: bool,
     submitted: u32,
@@ -77,7 +77,7 @@ struct Written {
 /// All writes, by sector. Times are counts of submissions and completions.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Oracle {
-    sectors: BTreeMap<u64, Vec<Written>>,
+    sectors: BTreeMap<u64, Vec<WriteRecord>>,
     clock: u32,
 }
 
@@ -95,7 +95,7 @@ impl Oracle {
     pub(super) fn submitted(&mut self, version: u32, zeroes: bool, at: u64, sectors: u64) {
         let submitted = self.tick();
         for sector in at..at + sectors {
-            self.sectors.entry(sector).or_default().push(Written {
+            self.sectors.entry(sector).or_default().push(WriteRecord {
                 version,
                 zeroes,
                 submitted,
@@ -121,12 +121,12 @@ impl Oracle {
     /// Makes content that was read after a power cut the only allowed version.
     pub(super) fn settle(&mut self, sector: u64, bytes: &[u8]) {
         let (version, zeroes) = match look(sector, bytes) {
-            Seen::Zeroes => (0, true),
-            Seen::Version(version) => (version, false),
+            SectorContent::Zeroes => (0, true),
+            SectorContent::Version(version) => (version, false),
             // It has already been judged.
-            Seen::Others | Seen::Garbage => return,
+            SectorContent::Others | SectorContent::Garbage => return,
         };
-        let found = Written {
+        let found = WriteRecord {
             version,
             zeroes,
             submitted: 1,
@@ -145,7 +145,7 @@ impl Oracle {
     }
 
     /// Checks whether a sector may have this content after a power cut now.
-    pub(super) fn judge(&self, sector: u64, bytes: &[u8]) -> Result<(), Wrong> {
+    pub(super) fn judge(&self, sector: u64, bytes: &[u8]) -> Result<(), WrongContent> {
         self.allowed(sector, bytes, |written| written.durable)
     }
 
@@ -155,7 +155,7 @@ impl Oracle {
         sector: u64,
         bytes: &[u8],
         submitted: u32,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), WrongContent> {
         self.allowed(sector, bytes, |written| {
             written.acknowledged && written.ended < submitted
         })
@@ -165,8 +165,8 @@ impl Oracle {
         &self,
         sector: u64,
         bytes: &[u8],
-        holds: impl Fn(&Written) -> bool,
-    ) -> Result<(), Wrong> {
+        holds: impl Fn(&WriteRecord) -> bool,
+    ) -> Result<(), WrongContent> {
         let seen = look(sector, bytes);
         let written = self.sectors.get(&sector).map_or(&[][..], |it| it);
         let stands = |ended: u32| {
@@ -175,20 +175,24 @@ impl Oracle {
                 .any(|later| later.submitted > ended && holds(later))
         };
         let well = match seen {
-            Seen::Others => return Err(Wrong::Others),
-            Seen::Garbage => return Err(Wrong::Garbage),
-            Seen::Zeroes => {
+            SectorContent::Others => return Err(WrongContent::Others),
+            SectorContent::Garbage => return Err(WrongContent::Garbage),
+            SectorContent::Zeroes => {
                 let zeroes = written.iter().filter(|it| it.zeroes);
                 stands(0) || zeroes.into_iter().any(|it| stands(it.ended))
             }
-            Seen::Version(version) => {
+            SectorContent::Version(version) => {
                 let mut same = written
                     .iter()
                     .filter(|it| it.version == version && !it.zeroes);
                 same.any(|it| stands(it.ended))
             }
         };
-        if well { Ok(()) } else { Err(Wrong::Lost) }
+        if well {
+            Ok(())
+        } else {
+            Err(WrongContent::Lost)
+        }
     }
 }
 
@@ -208,22 +212,25 @@ mod tests {
         let mut oracle = Oracle::default();
         let judge = |oracle: &Oracle, version| oracle.judge(5, &sector(version));
         assert_eq!(judge(&oracle, 0), Ok(()));
-        assert_eq!(judge(&oracle, 1), Err(Wrong::Lost));
+        assert_eq!(judge(&oracle, 1), Err(WrongContent::Lost));
         oracle.submitted(1, false, 4, 3);
         assert_eq!((judge(&oracle, 0), judge(&oracle, 1)), (Ok(()), Ok(())));
         oracle.ended(1, 4, 3, true, false);
         assert_eq!(judge(&oracle, 0), Ok(()));
         let read = oracle.tick();
-        assert_eq!(oracle.judge_read(5, &sector(0), read), Err(Wrong::Lost));
+        assert_eq!(
+            oracle.judge_read(5, &sector(0), read),
+            Err(WrongContent::Lost)
+        );
         let flush = oracle.tick();
         oracle.submitted(2, false, 5, 1);
         oracle.ended(2, 5, 1, true, false);
         oracle.flushed(flush);
         let seen = [0, 1, 2].map(|version| judge(&oracle, version));
-        assert_eq!(seen, [Err(Wrong::Lost), Ok(()), Ok(())]);
+        assert_eq!(seen, [Err(WrongContent::Lost), Ok(()), Ok(())]);
         let mut torn = sector(1);
         torn[300] ^= 4;
-        assert_eq!(oracle.judge(5, &torn), Err(Wrong::Garbage));
-        assert_eq!(oracle.judge(6, &sector(1)), Err(Wrong::Others));
+        assert_eq!(oracle.judge(5, &torn), Err(WrongContent::Garbage));
+        assert_eq!(oracle.judge(6, &sector(1)), Err(WrongContent::Others));
     }
 }

@@ -9,7 +9,7 @@ use model::Stream;
 
 /// Action of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Do {
+pub(super) enum StepAction {
     Write,
     /// A write that completes when it is durable.
     WriteThrough,
@@ -23,21 +23,21 @@ pub(super) enum Do {
     Rest,
 }
 
-const ALL: [Do; 8] = [
-    Do::Write,
-    Do::WriteThrough,
-    Do::Trim,
-    Do::Zero,
-    Do::Flush,
-    Do::Read,
-    Do::Drain,
-    Do::Rest,
+const ALL: [StepAction; 8] = [
+    StepAction::Write,
+    StepAction::WriteThrough,
+    StepAction::Trim,
+    StepAction::Zero,
+    StepAction::Flush,
+    StepAction::Read,
+    StepAction::Drain,
+    StepAction::Rest,
 ];
 
 /// A step of a program. Sectors have 512 B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Step {
-    pub(super) what: Do,
+    pub(super) what: StepAction,
     /// First sector.
     pub(super) at: u32,
     pub(super) sectors: u16,
@@ -63,37 +63,37 @@ impl Program {
         let mut stream = Stream::new(seed, "program");
         let sectors = bytes / 512;
         // A few neighbourhoods: one at each end, the others anywhere.
-        let places: Vec<u64> = (0..3 + stream.below(3))
+        let places: Vec<u64> = (0..3 + stream.uniform_below(3))
             .map(|index| match index {
                 0 => 0,
                 1 => sectors - LARGEST * 2,
-                _ => stream.below(sectors - LARGEST * 2) / 8 * 8,
+                _ => stream.uniform_below(sectors - LARGEST * 2) / 8 * 8,
             })
             .collect();
-        let length = 8 + stream.below(33);
-        let depth = [1, 2, 4, 8, 16][stream.below(5) as usize];
+        let length = 8 + stream.uniform_below(33);
+        let depth = [1, 2, 4, 8, 16][stream.uniform_below(5) as usize];
         let mut steps = Vec::new();
         for _ in 0..length {
-            let what = match stream.below(40) {
-                0..=17 => Do::Write,
-                18..=20 => Do::WriteThrough,
-                21..=22 => Do::Trim,
-                23 => Do::Zero,
-                24..=29 => Do::Flush,
-                30..=34 => Do::Read,
-                35..=37 => Do::Drain,
-                _ => Do::Rest,
+            let what = match stream.uniform_below(40) {
+                0..=17 => StepAction::Write,
+                18..=20 => StepAction::WriteThrough,
+                21..=22 => StepAction::Trim,
+                23 => StepAction::Zero,
+                24..=29 => StepAction::Flush,
+                30..=34 => StepAction::Read,
+                35..=37 => StepAction::Drain,
+                _ => StepAction::Rest,
             };
-            let place = places[stream.below(places.len() as u64) as usize];
-            let count = match stream.below(6) {
-                0 => 1 + stream.below(7),
-                1 => 8 * (1 + stream.below(LARGEST / 8)),
-                2 => 1 + stream.below(LARGEST),
+            let place = places[stream.uniform_below(places.len() as u64) as usize];
+            let count = match stream.uniform_below(6) {
+                0 => 1 + stream.uniform_below(7),
+                1 => 8 * (1 + stream.uniform_below(LARGEST / 8)),
+                2 => 1 + stream.uniform_below(LARGEST),
                 _ => 8,
             };
             let within = match count % 8 {
-                0 => 8 * stream.below(4),
-                _ => stream.below(24),
+                0 => 8 * stream.uniform_below(4),
+                _ => stream.uniform_below(24),
             };
             steps.push(Step {
                 what,
@@ -109,36 +109,36 @@ impl Program {
     fn threads(seed: u64, bytes: u64) -> Program {
         let mut stream = Stream::new(seed, "threads");
         let sectors = bytes / 512;
-        let count = 2 + stream.below(5);
+        let count = 2 + stream.uniform_below(5);
         let room = sectors - LARGEST * 2;
         // The first is in the middle, at the border of a concatenation of two.
         let mut logs: Vec<(u64, u64)> = (0..count)
             .map(|thread| match thread {
                 0 => (sectors / 2 - 2 * LARGEST / 8 * 8, 0),
-                _ => (stream.below(room) / 8 * 8, 0),
+                _ => (stream.uniform_below(room) / 8 * 8, 0),
             })
             .collect();
-        let length = 24 + stream.below(37);
+        let length = 24 + stream.uniform_below(37);
         let mut steps = Vec::new();
         while (steps.len() as u64) < length {
-            let thread = stream.below(count);
+            let thread = stream.uniform_below(count);
             let (base, next) = &mut logs[thread as usize];
-            let pages = 1 + stream.below(4);
-            let what = match (thread % 2, stream.below(20)) {
-                (0, 0..=8) | (1, 0..=3) => Do::WriteThrough,
-                (_, 0..=11) => Do::Write,
-                (_, 12..=16) => Do::Flush,
-                (_, 17) => Do::Trim,
-                (_, 18) => Do::Read,
-                _ => Do::Drain,
+            let pages = 1 + stream.uniform_below(4);
+            let what = match (thread % 2, stream.uniform_below(20)) {
+                (0, 0..=8) | (1, 0..=3) => StepAction::WriteThrough,
+                (_, 0..=11) => StepAction::Write,
+                (_, 12..=16) => StepAction::Flush,
+                (_, 17) => StepAction::Trim,
+                (_, 18) => StepAction::Read,
+                _ => StepAction::Drain,
             };
             let at = match thread % 2 {
                 // A log that wraps around.
                 0 => *base + *next % (LARGEST + 40),
                 // Pages at a few addresses, often repeated.
-                _ => *base + 8 * stream.below(LARGEST / 8),
+                _ => *base + 8 * stream.uniform_below(LARGEST / 8),
             };
-            if matches!(what, Do::Write | Do::WriteThrough) {
+            if matches!(what, StepAction::Write | StepAction::WriteThrough) {
                 *next += 8 * pages;
             }
             steps.push(Step {
@@ -147,7 +147,7 @@ impl Program {
                 sectors: (8 * pages) as u16,
             });
         }
-        let depth = [4, 8, 16, 24][stream.below(4) as usize];
+        let depth = [4, 8, 16, 24][stream.uniform_below(4) as usize];
         Program { depth, steps }
     }
 
@@ -180,14 +180,14 @@ impl Program {
         let words = |(index, step): (usize, &Step)| {
             let range = format!("{} sectors at {}", step.sectors, step.at);
             let what = match step.what {
-                Do::Write => format!("write {range}"),
-                Do::WriteThrough => format!("write through {range}"),
-                Do::Trim => format!("trim {range}"),
-                Do::Zero => format!("write zeroes over {range}"),
-                Do::Read => format!("read {range}"),
-                Do::Flush => "flush".into(),
-                Do::Drain => "wait for all".into(),
-                Do::Rest => "wait for all, and 6 s".into(),
+                StepAction::Write => format!("write {range}"),
+                StepAction::WriteThrough => format!("write through {range}"),
+                StepAction::Trim => format!("trim {range}"),
+                StepAction::Zero => format!("write zeroes over {range}"),
+                StepAction::Read => format!("read {range}"),
+                StepAction::Flush => "flush".into(),
+                StepAction::Drain => "wait for all".into(),
+                StepAction::Rest => "wait for all, and 6 s".into(),
             };
             format!("{:>3}  {what}", index + 1)
         };

@@ -8,15 +8,15 @@ use model::media::DriveConfig;
 use model::tier::PoolConfig;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
-use super::world::World;
-use super::{Report, Settings, Verdict, shape};
+use super::world::TestPool;
+use super::{FaultVerdict, ProveSettings, Report, shape};
 
 /// The records of this version.
 pub const TEXT: &str = include_str!("proved.toml");
 
 /// Record of a shape.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Proved {
+pub struct ProofRecord {
     /// The shape, as [`super::shape()`] returns it.
     pub shape: String,
     /// The tested pool, as an expression.
@@ -33,20 +33,20 @@ pub struct Proved {
     pub broken: Vec<String>,
 }
 
-impl Proved {
+impl ProofRecord {
     /// Returns the record of a report on a pool.
     pub fn new(
         pool: &str,
         config: &PoolConfig<DriveConfig>,
-        settings: &Settings,
+        settings: &ProveSettings,
         report: &Report,
-    ) -> Proved {
+    ) -> ProofRecord {
         let bad = report.rows.iter().filter_map(|row| match row.verdict {
-            Verdict::Broken => Some(format!("{}: the guarantee does not hold", row.fault)),
-            Verdict::NoLossFound => Some(format!("{}: the guarantee is too weak", row.fault)),
+            FaultVerdict::Broken => Some(format!("{}: the guarantee does not hold", row.fault)),
+            FaultVerdict::NoLossFound => Some(format!("{}: the guarantee is too weak", row.fault)),
             _ => None,
         });
-        Proved {
+        ProofRecord {
             shape: shape(config),
             pool: pool.to_owned(),
             points: report.rows.iter().map(|row| row.tally.points).sum(),
@@ -64,7 +64,7 @@ impl Proved {
 }
 
 /// Returns the record for the shape of a pool.
-pub fn proved(config: &PoolConfig<DriveConfig>) -> Option<Proved> {
+pub fn proved(config: &PoolConfig<DriveConfig>) -> Option<ProofRecord> {
     let shape = shape(config);
     // A test parses the built-in text.
     let records = records(TEXT).unwrap_or_default();
@@ -75,7 +75,7 @@ pub fn proved(config: &PoolConfig<DriveConfig>) -> Option<Proved> {
 pub fn statement(pool: &str, config: &PoolConfig<DriveConfig>) -> String {
     let known = proved(config);
     if known.is_none()
-        && let Err(why) = World::new(config)
+        && let Err(why) = TestPool::new(config)
     {
         return format!("not proved: it cannot be tried: {why}");
     }
@@ -83,7 +83,7 @@ pub fn statement(pool: &str, config: &PoolConfig<DriveConfig>) -> String {
 }
 
 /// Returns a record as text, with the command that tests the pool.
-fn words(pool: &str, known: Option<&Proved>) -> String {
+fn words(pool: &str, known: Option<&ProofRecord>) -> String {
     let command = format!("`drivelab prove '{pool}'`");
     match known {
         None => format!("not proved: no record of a pool of this shape; {command} tries it"),
@@ -103,7 +103,7 @@ fn words(pool: &str, known: Option<&Proved>) -> String {
 ///
 /// # Errors
 /// The record and its missing key, or that the text is not TOML.
-pub fn records(text: &str) -> Result<Vec<Proved>, String> {
+pub fn records(text: &str) -> Result<Vec<ProofRecord>, String> {
     let document: DocumentMut = text.parse().map_err(|why| format!("not TOML: {why}"))?;
     let Some(tables) = document.get("proved") else {
         return Ok(Vec::new());
@@ -113,7 +113,7 @@ pub fn records(text: &str) -> Result<Vec<Proved>, String> {
     tables.iter().enumerate().map(record).collect()
 }
 
-fn record((index, table): (usize, &Table)) -> Result<Proved, String> {
+fn record((index, table): (usize, &Table)) -> Result<ProofRecord, String> {
     let missing = |key: &str, kind: &str| format!("record {}: `{key}` must be {kind}", index + 1);
     let text = |key: &str| {
         let text = table.get(key).and_then(Item::as_str);
@@ -127,7 +127,7 @@ fn record((index, table): (usize, &Table)) -> Result<Proved, String> {
     let broken = table.get("broken").and_then(Item::as_array);
     let broken = broken.ok_or_else(|| missing("broken", "an array of texts"))?;
     let broken = broken.iter().map(|it| it.as_str().map(str::to_owned));
-    Ok(Proved {
+    Ok(ProofRecord {
         shape: text("shape")?,
         pool: text("pool")?,
         points: number("points")?,
@@ -141,7 +141,7 @@ fn record((index, table): (usize, &Table)) -> Result<Proved, String> {
 }
 
 /// Inserts a record: replaces the one with the same shape, or appends it.
-pub fn enter(records: &mut Vec<Proved>, record: Proved) {
+pub fn enter(records: &mut Vec<ProofRecord>, record: ProofRecord) {
     match records.iter_mut().find(|it| it.shape == record.shape) {
         Some(old) => *old = record,
         None => records.push(record),
@@ -149,7 +149,7 @@ pub fn enter(records: &mut Vec<Proved>, record: Proved) {
 }
 
 /// Returns records as TOML.
-pub fn write(records: &[Proved]) -> String {
+pub fn write(records: &[ProofRecord]) -> String {
     let mut tables = ArrayOfTables::new();
     for record in records {
         let mut table = Table::new();
@@ -176,8 +176,8 @@ const HEAD: &str = "# Written by `drivelab prove POOL --record FILE`; read by `s
 mod tests {
     use super::*;
 
-    fn record(shape: &str, broken: &[&str]) -> Proved {
-        Proved {
+    fn record(shape: &str, broken: &[&str]) -> ProofRecord {
+        ProofRecord {
             shape: shape.into(),
             pool: "mirror(2*a)".into(),
             points: 7,

@@ -1,44 +1,44 @@
 //! Encoding of a case as hexadecimal digits, and decoding.
 
-use model::data::Trouble;
+use model::data::DriveFault;
 use model::{Span, Time};
 
-use super::choice::Choice;
+use super::choice::CrashOutcome;
 use super::fail::Fail;
-use super::fault::{Blow, Lives};
+use super::fault::{InjectedFault, Lives};
 use super::program::Program;
-use super::search::{Case, Search};
-use super::world::World;
+use super::search::{CrashCase, CrashSearch};
+use super::world::TestPool;
 
 /// Returns the number of a fault, with the two parameters that some of them have.
-fn number(trouble: Trouble) -> (u8, u64, u64) {
+fn number(trouble: DriveFault) -> (u8, u64, u64) {
     match trouble {
-        Trouble::Dies => (0, 0, 0),
-        Trouble::Returns => (1, 0, 0),
-        Trouble::Lies => (2, 0, 0),
-        Trouble::FailsWrite => (3, 0, 0),
-        Trouble::LosesWrite => (4, 0, 0),
-        Trouble::Misdirects { by } => (5, by, 0),
-        Trouble::Rots { at } => (6, at, 0),
-        Trouble::Unreadable { at, bytes } => (7, at, bytes),
-        Trouble::LosesPower => (8, 0, 0),
+        DriveFault::Dies => (0, 0, 0),
+        DriveFault::Returns => (1, 0, 0),
+        DriveFault::Lies => (2, 0, 0),
+        DriveFault::FailsWrite => (3, 0, 0),
+        DriveFault::LosesWrite => (4, 0, 0),
+        DriveFault::Misdirects { by } => (5, by, 0),
+        DriveFault::Rots { at } => (6, at, 0),
+        DriveFault::Unreadable { at, bytes } => (7, at, bytes),
+        DriveFault::LosesPower => (8, 0, 0),
         // In whole microseconds.
-        Trouble::Slows { by, until } => (9, by.ns() / 1000, until.ns() / 1000),
+        DriveFault::Slows { by, until } => (9, by.ns() / 1000, until.ns() / 1000),
     }
 }
 
-fn trouble(number: (u8, u64, u64)) -> Option<Trouble> {
+fn trouble(number: (u8, u64, u64)) -> Option<DriveFault> {
     Some(match number {
-        (0, ..) => Trouble::Dies,
-        (1, ..) => Trouble::Returns,
-        (2, ..) => Trouble::Lies,
-        (3, ..) => Trouble::FailsWrite,
-        (4, ..) => Trouble::LosesWrite,
-        (5, by, _) => Trouble::Misdirects { by },
-        (6, at, _) => Trouble::Rots { at },
-        (7, at, bytes) => Trouble::Unreadable { at, bytes },
-        (8, ..) => Trouble::LosesPower,
-        (9, by, until) => Trouble::Slows {
+        (0, ..) => DriveFault::Dies,
+        (1, ..) => DriveFault::Returns,
+        (2, ..) => DriveFault::Lies,
+        (3, ..) => DriveFault::FailsWrite,
+        (4, ..) => DriveFault::LosesWrite,
+        (5, by, _) => DriveFault::Misdirects { by },
+        (6, at, _) => DriveFault::Rots { at },
+        (7, at, bytes) => DriveFault::Unreadable { at, bytes },
+        (8, ..) => DriveFault::LosesPower,
+        (9, by, until) => DriveFault::Slows {
             by: Span::from_us(by),
             until: Time::from_ns(until * 1000),
         },
@@ -47,7 +47,7 @@ fn trouble(number: (u8, u64, u64)) -> Option<Trouble> {
 }
 
 /// Returns a case as digits.
-pub(super) fn encode(case: &Case) -> String {
+pub(super) fn encode(case: &CrashCase) -> String {
     let mut bytes = Vec::new();
     bytes.extend(case.seed.to_le_bytes());
     case.program.encode(&mut bytes);
@@ -77,7 +77,7 @@ pub(super) fn encode(case: &Case) -> String {
 }
 
 /// Parses a case from digits.
-pub(super) fn decode(digits: &str) -> Option<Case> {
+pub(super) fn decode(digits: &str) -> Option<CrashCase> {
     let digits = digits.trim();
     if !digits.is_ascii() || digits.len() % 2 != 0 {
         return None;
@@ -99,7 +99,7 @@ pub(super) fn decode(digits: &str) -> Option<Case> {
     for _ in 0..from.next()? {
         let (before, member, kind) = (from.next()?, from.next()?, from.next()?);
         let trouble = trouble((kind, number::<4>(from)?, number::<4>(from)?))?;
-        blows.push(Blow {
+        blows.push(InjectedFault {
             before,
             member: member.into(),
             trouble,
@@ -118,14 +118,14 @@ pub(super) fn decode(digits: &str) -> Option<Case> {
         }
         let torn = (number::<2>(from)? as u16, number::<2>(from)? as u16);
         let torn = (torn.0 != u16::MAX).then_some(torn);
-        cut = Some((at, Choice { done, torn }));
+        cut = Some((at, CrashOutcome { done, torn }));
     }
     let again = number::<2>(from)? as u16;
     let lives = match from.next() {
         None => Lives::One,
         Some(kind) => Lives::from_number([kind, from.next()?, from.next()?])?,
     };
-    from.next().is_none().then_some(Case {
+    from.next().is_none().then_some(CrashCase {
         lives,
         seed,
         program,
@@ -137,8 +137,8 @@ pub(super) fn decode(digits: &str) -> Option<Case> {
 }
 
 /// Repeats a case and returns its failure.
-pub(super) fn again(world: &World, case: &Case) -> Option<(Case, Fail)> {
-    let mut search = Search::new(world, case.clone(), case.again.is_some());
+pub(super) fn repeat_case(world: &TestPool, case: &CrashCase) -> Option<(CrashCase, Fail)> {
+    let mut search = CrashSearch::new(world, case.clone(), case.again.is_some());
     search.only = case.cut.clone();
     search.to_the_first = true;
     search.run().first
@@ -150,19 +150,19 @@ mod tests {
 
     #[test]
     fn a_case_is_read_as_it_was_written() {
-        let blow = |before, trouble| Blow {
+        let blow = |before, trouble| InjectedFault {
             before,
             member: 1,
             trouble,
         };
-        let case = Case {
+        let case = CrashCase {
             seed: 12345,
             program: Program::new(7, 1 << 20),
             blows: vec![
-                blow(3, Trouble::Dies),
+                blow(3, DriveFault::Dies),
                 blow(
                     9,
-                    Trouble::Unreadable {
+                    DriveFault::Unreadable {
                         at: 8192,
                         bytes: 4096,
                     },
@@ -172,7 +172,7 @@ mod tests {
             lives: Lives::OldCopy(1),
             cut: Some((
                 17,
-                Choice {
+                CrashOutcome {
                     done: vec![true, false, true],
                     torn: Some((2, 5)),
                 },

@@ -5,17 +5,17 @@
 //! covered: caches that are tiers themselves (their members' blocks are not the ring's).
 
 use model::data::Contents;
-use model::tier::offline::{Found, Recovered};
-use model::tier::record::{BLOCK, Header, Superblock};
+use model::tier::offline::{RecoveredTiers, RecoveryFinding};
+use model::tier::record::{BLOCK, RecordHeader, Superblock};
 
-use super::world::{Disks, World};
+use super::world::{Disks, TestPool};
 
 /// Number of blocks at the beginning of a cache that hold superblocks.
 const SUPERBLOCKS: usize = 4;
 
 /// Durable records of a ring, according to its media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Says {
+pub(super) struct RingStatus {
     /// Number of the tier.
     tier: u16,
     /// Number of the record before its first.
@@ -25,7 +25,7 @@ pub(super) struct Says {
 }
 
 /// Returns the durable records of each ring whose cache is a member, or a slice of one.
-pub(super) fn says(world: &World, disks: &Disks) -> Vec<Says> {
+pub(super) fn ring_statuses(world: &TestPool, disks: &Disks) -> Vec<RingStatus> {
     let caches = world.caches();
     caches
         .filter_map(|cache| {
@@ -41,10 +41,10 @@ pub(super) fn says(world: &World, disks: &Disks) -> Vec<Says> {
             let superblocks = superblocks.iter().filter_map(Superblock::decode);
             let newest = superblocks.max_by_key(|it| (it.epoch, it.sequence))?;
             let blocks: Vec<[u8; BLOCK]> = blocks.filter(|it| it[..8] != [0; 8]).collect();
-            let headers = blocks.iter().filter_map(Header::decode);
+            let headers = blocks.iter().filter_map(RecordHeader::decode);
             let own = headers.filter(|it| it.0.epoch == newest.epoch);
             let durable = own.map(|it| it.0.flushed_through).max().unwrap_or(0);
-            Some(Says {
+            Some(RingStatus {
                 tier: cache.tier,
                 before: newest.tail_number - 1,
                 durable: durable.max(newest.flushed_through),
@@ -55,17 +55,17 @@ pub(super) fn says(world: &World, disks: &Disks) -> Vec<Says> {
 
 /// Returns the number up to which records of a ring were durable, if the recovery has found fewer without reporting
 /// it. A ring that cannot be opened, or was created again, counts as reported: another copy replaces it.
-pub(super) fn untold(world: &World, says: &[Says], tiers: &Recovered) -> Option<u64> {
-    let silent = |it: &&Says| {
+pub(super) fn untold(world: &TestPool, says: &[RingStatus], tiers: &RecoveredTiers) -> Option<u64> {
+    let silent = |it: &&RingStatus| {
         let own = || tiers.found.iter().filter(|found| found.0 == it.tier);
         if !tiers.has(it.tier) || world.is_renewed(it.tier, &tiers.found) {
             return false;
         }
         let through = own().find_map(|(_, found)| match found {
-            Found::Replayed { through, .. } => Some(*through),
+            RecoveryFinding::Replayed { through, .. } => Some(*through),
             _ => None,
         });
-        let told = own().any(|(_, found)| matches!(found, Found::Lost(_)));
+        let told = own().any(|(_, found)| matches!(found, RecoveryFinding::Lost(_)));
         !told && it.durable > through.unwrap_or(it.before)
     };
     says.iter().find(silent).map(|it| it.durable)

@@ -1,15 +1,15 @@
 //! Runs a program on a pool with data and injects faults into its members. At each moment at which a power cut could
 //! leave a new state, a callback is called.
 
-use model::data::{Buffers, Image, Trouble, Undecided};
+use model::data::{Buffers, DriveFault, Image, UndecidedWrite};
 use model::tier::AnyTier;
-use model::tier::offline::Recovered;
+use model::tier::offline::RecoveredTiers;
 use model::{Command, Device, Op, Payload, Span, Status, Time};
 
-use super::fault::Blow;
-use super::oracle::{Oracle, SECTOR, Wrong, stamp};
-use super::program::{Do, Program, Step};
-use super::world::{Disks, Live, World};
+use super::fault::InjectedFault;
+use super::oracle::{Oracle, SECTOR, WrongContent, stamp};
+use super::program::{Program, Step, StepAction};
+use super::world::{Disks, Live, TestPool};
 
 /// A pause that lets a mirror come to rest.
 const REST: Span = Span::from_ms(6000);
@@ -24,24 +24,24 @@ pub(super) struct Cut<'a> {
     /// Content that is certainly on the media.
     pub(super) media: Vec<Image>,
     /// Writes that may or may not be on the media, by member.
-    pub(super) undecided: Vec<(u16, Undecided)>,
+    pub(super) undecided: Vec<(u16, UndecidedWrite)>,
     /// By tier: the children in sync, as a server has noted them.
     pub(super) in_sync: Vec<u32>,
 }
 
 /// A failure while the pool was running.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Misdeed {
+pub(super) enum ServiceFailure {
     /// A command ended with this status.
     Status(Step, Status),
     /// A read returned content that is not allowed.
-    Read(Step, Wrong),
+    Read(Step, WrongContent),
     /// A command never ended.
     NeverEnds,
 }
 
 /// Whether the callback needs no further moments.
-pub(super) type Enough = bool;
+pub(super) type StopFlag = bool;
 
 struct Outstanding {
     step: Step,
@@ -50,7 +50,7 @@ struct Outstanding {
     payload: Payload,
 }
 
-struct Run<'a> {
+struct ProgramRun<'a> {
     pool: Live,
     bytes: model::data::Bytes,
     now: Time,
@@ -60,16 +60,16 @@ struct Run<'a> {
     at_once: bool,
     /// A trim may ignore partly covered blocks of this size in bytes.
     trimmed_unit: u64,
-    look: &'a mut dyn FnMut(&Cut<'_>) -> Enough,
+    look: &'a mut dyn FnMut(&Cut<'_>) -> StopFlag,
     changes: u64,
     cuts: u32,
     enough: bool,
-    misdeed: Option<Misdeed>,
+    misdeed: Option<ServiceFailure>,
 }
 
 /// Initial state of a program, besides the media.
 #[derive(Clone, Default)]
-pub(super) struct Past {
+pub(super) struct InitialState {
     pub(super) oracle: Oracle,
     /// Version of the last step of an earlier program.
     pub(super) versions: u32,
@@ -77,17 +77,17 @@ pub(super) struct Past {
 
 /// Runs a program. Returns the first failure while the pool was running, and the commands to the members.
 pub(super) fn run(
-    world: &World,
-    (disks, tiers): (&Disks, Recovered),
-    past: Past,
+    world: &TestPool,
+    (disks, tiers): (&Disks, RecoveredTiers),
+    past: InitialState,
     seed: u64,
     program: &Program,
-    blows: &[Blow],
-    look: &mut dyn FnMut(&Cut<'_>) -> Enough,
-) -> (Option<Misdeed>, Vec<model::tier::ChildCommand>) {
+    blows: &[InjectedFault],
+    look: &mut dyn FnMut(&Cut<'_>) -> StopFlag,
+) -> (Option<ServiceFailure>, Vec<model::tier::ChildCommand>) {
     let (mut pool, bytes) = world.start(disks, tiers, seed);
     pool.record();
-    let mut run = Run {
+    let mut run = ProgramRun {
         pool,
         bytes,
         now: Time::ZERO,
@@ -102,7 +102,7 @@ pub(super) fn run(
         misdeed: None,
     };
     for &member in &disks.absent {
-        run.pool.befall(run.now, member, Trouble::Dies);
+        run.pool.befall(run.now, member, DriveFault::Dies);
     }
     for (index, step) in program.steps.iter().enumerate() {
         run.befall(index, blows);
@@ -125,8 +125,8 @@ pub(super) fn run(
     (run.misdeed, trace)
 }
 
-impl Run<'_> {
-    fn befall(&mut self, step: usize, blows: &[Blow]) {
+impl ProgramRun<'_> {
+    fn befall(&mut self, step: usize, blows: &[InjectedFault]) {
         for blow in blows.iter().filter(|it| usize::from(it.before) == step) {
             self.pool.befall(self.now, blow.member, blow.trouble);
             self.look();
@@ -139,8 +139,8 @@ impl Run<'_> {
 
     fn step(&mut self, version: u32, step: Step, depth: usize) {
         match step.what {
-            Do::Drain => return self.drain(),
-            Do::Rest => {
+            StepAction::Drain => return self.drain(),
+            StepAction::Rest => {
                 self.drain();
                 let until = self.now + REST;
                 while self.pool.next_event() <= until && !self.enough {
@@ -162,10 +162,10 @@ impl Run<'_> {
 
     fn submit(&mut self, version: u32, step: Step) {
         let op = match step.what {
-            Do::Write | Do::WriteThrough => Op::Write,
-            Do::Trim => Op::Deallocate,
-            Do::Zero => Op::WriteZeroes,
-            Do::Flush => Op::Flush,
+            StepAction::Write | StepAction::WriteThrough => Op::Write,
+            StepAction::Trim => Op::Deallocate,
+            StepAction::Zero => Op::WriteZeroes,
+            StepAction::Flush => Op::Flush,
             _ => Op::Read,
         };
         let (at, sectors) = (u64::from(step.at), u64::from(step.sectors));
@@ -200,7 +200,7 @@ impl Run<'_> {
             payload,
         });
         let command = Command {
-            fua: step.what == Do::WriteThrough,
+            fua: step.what == StepAction::WriteThrough,
             payload,
             ..Command::new(id as u32, op, at * SECTOR as u64, bytes)
         };
@@ -223,7 +223,7 @@ impl Run<'_> {
                 return;
             }
         }
-        self.wrong(Misdeed::NeverEnds);
+        self.record_failure(ServiceFailure::NeverEnds);
         self.enough = true;
     }
 
@@ -238,32 +238,32 @@ impl Run<'_> {
         self.look() || !done.is_empty()
     }
 
-    fn wrong(&mut self, what: Misdeed) {
+    fn record_failure(&mut self, what: ServiceFailure) {
         self.misdeed.get_or_insert(what);
     }
 
     fn completed(&mut self, id: u32, status: Status) {
         let Some(asked) = self.outstanding[id as usize].take() else {
-            return self.wrong(Misdeed::NeverEnds);
+            return self.record_failure(ServiceFailure::NeverEnds);
         };
         let step = asked.step;
         let (at, sectors) = (u64::from(step.at), u64::from(step.sectors));
         let well = status == Status::Success;
         if !well {
-            self.wrong(Misdeed::Status(step, status));
+            self.record_failure(ServiceFailure::Status(step, status));
         }
         match step.what {
-            Do::Read if well => self.judge_read(&asked),
-            Do::Read => {}
-            Do::Flush => {
+            StepAction::Read if well => self.judge_read(&asked),
+            StepAction::Read => {}
+            StepAction::Flush => {
                 if well {
                     self.oracle.flushed(asked.submitted);
                 }
             }
             _ => {
-                let durable = self.at_once || step.what == Do::WriteThrough;
+                let durable = self.at_once || step.what == StepAction::WriteThrough;
                 let mut done = at..at + sectors;
-                if step.what == Do::Trim && self.trimmed_unit > SECTOR as u64 {
+                if step.what == StepAction::Trim && self.trimmed_unit > SECTOR as u64 {
                     // Parts of units may keep their content.
                     let unit = self.trimmed_unit / SECTOR as u64;
                     let until = done.end / unit * unit;
@@ -275,20 +275,20 @@ impl Run<'_> {
                     .ended(asked.version, done.start, sectors, well, durable);
             }
         }
-        self.bytes.give_back(asked.payload);
+        self.bytes.release(asked.payload);
     }
 
     fn judge_read(&mut self, asked: &Outstanding) {
         let step = asked.step;
         let bytes = u32::from(step.sectors) * SECTOR as u32;
         let oracle = &self.oracle;
-        let wrong = self.bytes.with(asked.payload, bytes, |data| {
+        let wrong = self.bytes.with_bytes(asked.payload, bytes, |data| {
             let mut sectors = (u64::from(step.at)..).zip(data.chunks_exact(SECTOR));
             sectors
                 .find_map(|(sector, data)| oracle.judge_read(sector, data, asked.submitted).err())
         });
         if let Some(wrong) = wrong {
-            self.wrong(Misdeed::Read(step, wrong));
+            self.record_failure(ServiceFailure::Read(step, wrong));
         }
     }
 

@@ -2,36 +2,36 @@
 //! number of points has been tried.
 
 use model::Stream;
-use model::tier::offline::{Found, Recovered};
+use model::tier::offline::{RecoveredTiers, RecoveryFinding};
 
-use super::choice::{self, Choice};
+use super::choice::{self, CrashOutcome};
 use super::fail::Fail;
-use super::fault::{Blow, Covered, Fault, Lives};
-use super::life::Before;
-use super::oracle::{Oracle, SECTOR, Wrong};
+use super::fault::{Fault, FaultCoverage, InjectedFault, Lives};
+use super::life::EarlierState;
+use super::oracle::{Oracle, SECTOR, WrongContent};
 use super::program::Program;
 use super::ring;
-use super::run::{Cut, Misdeed, run};
-use super::world::{Disks, Logged, World};
+use super::run::{Cut, ServiceFailure, run};
+use super::world::{Disks, RecoveryStep, TestPool};
 
 /// A complete case, which can be repeated.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Case {
+pub(super) struct CrashCase {
     pub(super) seed: u64,
     pub(super) program: Program,
-    pub(super) blows: Vec<Blow>,
+    pub(super) blows: Vec<InjectedFault>,
     pub(super) absent: Vec<u16>,
     /// Earlier epochs, and the state of members between them.
     pub(super) lives: Lives,
     /// Moment and result of the power cut; `None` if the running pool fails.
-    pub(super) cut: Option<(u32, Choice)>,
+    pub(super) cut: Option<(u32, CrashOutcome)>,
     /// Number of steps of the recovery after which power fails again.
     pub(super) again: Option<u16>,
 }
 
 /// Counts of tried points, and their results.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Tally {
+pub struct SearchTally {
     /// Power cuts, each with one choice of the writes that had reached the media.
     pub points: u64,
     /// Number of programs.
@@ -74,8 +74,8 @@ pub struct Tally {
     pub undecided: u64,
 }
 
-impl Tally {
-    pub(super) fn add(&mut self, other: &Tally) {
+impl SearchTally {
+    pub(super) fn add(&mut self, other: &SearchTally) {
         self.points += other.points;
         self.programs += other.programs;
         self.lost += other.lost;
@@ -100,7 +100,7 @@ impl Tally {
     }
 
     /// Returns the number of points and programs with any failure.
-    pub fn wrong(&self) -> u64 {
+    pub fn failures(&self) -> u64 {
         self.lost + self.silent + self.others + self.unstable + self.service + self.untold
     }
 }
@@ -118,9 +118,9 @@ fn runs(oracle: &Oracle) -> Vec<(u64, u64)> {
 }
 
 /// Search over one program.
-pub(super) struct Search<'a> {
-    pub(super) world: &'a World,
-    pub(super) case: Case,
+pub(super) struct CrashSearch<'a> {
+    pub(super) world: &'a TestPool,
+    pub(super) case: CrashCase,
     /// Whether power fails in the recovery, too.
     pub(super) again: bool,
     /// Whether rings may have lost durable records, so that they are inspected.
@@ -128,7 +128,7 @@ pub(super) struct Search<'a> {
     /// Whether a reported loss is correct behaviour.
     pub(super) told_is_right: bool,
     /// State from the earlier epochs, restored at each point.
-    before: Before,
+    before: EarlierState,
     /// Whether it ends at the first failure.
     pub(super) to_the_first: bool,
     /// Number of points after which it ends.
@@ -136,29 +136,29 @@ pub(super) struct Search<'a> {
     /// Number of subsets that are tried at one moment.
     pub(super) share: u64,
     /// Only this moment, with this result.
-    pub(super) only: Option<(u32, Choice)>,
-    pub(super) tally: Tally,
-    pub(super) first: Option<(Case, Fail)>,
+    pub(super) only: Option<(u32, CrashOutcome)>,
+    pub(super) tally: SearchTally,
+    pub(super) first: Option<(CrashCase, Fail)>,
     stream: Stream,
     again_stream: Stream,
 }
 
-impl<'a> Search<'a> {
-    pub(super) fn new(world: &'a World, case: Case, again: bool) -> Search<'a> {
+impl<'a> CrashSearch<'a> {
+    pub(super) fn new(world: &'a TestPool, case: CrashCase, again: bool) -> CrashSearch<'a> {
         let stream = Stream::new(case.seed, "choices");
         let again_stream = Stream::new(case.seed, "second cuts");
-        Search {
+        CrashSearch {
             world,
             case,
             again,
             suspicious: true,
             told_is_right: false,
-            before: Before::default(),
+            before: EarlierState::default(),
             to_the_first: false,
             most: u64::MAX,
             share: choice::MOST,
             only: None,
-            tally: Tally::default(),
+            tally: SearchTally::default(),
             first: None,
             stream,
             again_stream,
@@ -166,9 +166,9 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the search over the program of a seed under a fault.
-    pub(super) fn of(world: &'a World, fault: &Fault, seed: u64) -> Search<'a> {
+    pub(super) fn for_fault(world: &'a TestPool, fault: &Fault, seed: u64) -> CrashSearch<'a> {
         let program = Program::new(seed, world.bytes());
-        let case = Case {
+        let case = CrashCase {
             seed,
             blows: fault.blows(seed, program.steps.len(), &world.config),
             absent: fault.absent(),
@@ -177,14 +177,14 @@ impl<'a> Search<'a> {
             cut: None,
             again: None,
         };
-        let mut search = Search::new(world, case, *fault == Fault::SecondCut);
-        search.suspicious = fault.covered(&world.config) == Covered::NotPromised;
-        search.told_is_right = fault.covered(&world.config) == Covered::MustBeTold;
+        let mut search = CrashSearch::new(world, case, *fault == Fault::SecondCut);
+        search.suspicious = fault.covered(&world.config) == FaultCoverage::NotPromised;
+        search.told_is_right = fault.covered(&world.config) == FaultCoverage::MustBeTold;
         search
     }
 
     /// Runs the search.
-    pub(super) fn run(mut self) -> Search<'a> {
+    pub(super) fn run(mut self) -> CrashSearch<'a> {
         self.tally.programs += 1;
         let (world, case) = (self.world, self.case.clone());
         let (disks, tiers, past) = match super::life::begin(world, case.lives, case.seed) {
@@ -210,7 +210,8 @@ impl<'a> Search<'a> {
             &mut look,
         );
         // Reads of data that is on no member any more fail with an error.
-        let told = |it: &Misdeed| self.told_is_right && matches!(it, Misdeed::Status(..));
+        let told =
+            |it: &ServiceFailure| self.told_is_right && matches!(it, ServiceFailure::Status(..));
         if let Some(misdeed) = misdeed.filter(|it| !told(it)) {
             self.tally.service += 1;
             self.failed(Fail::Up(misdeed), None, None);
@@ -224,16 +225,16 @@ impl<'a> Search<'a> {
         self
     }
 
-    fn failed(&mut self, fail: Fail, cut: Option<(u32, Choice)>, again: Option<u16>) {
+    fn failed(&mut self, fail: Fail, cut: Option<(u32, CrashOutcome)>, again: Option<u16>) {
         let told = matches!(fail, Fail::Down(_) | Fail::Told(_) | Fail::Unreadable(_));
         if told && self.told_is_right && cut.is_some() {
             return;
         }
-        let worse = |first: &(Case, Fail)| {
+        let worse = |first: &(CrashCase, Fail)| {
             matches!(fail, Fail::Untold(_)) && !matches!(first.1, Fail::Untold(_))
         };
         if self.first.as_ref().is_none_or(worse) {
-            let case = Case {
+            let case = CrashCase {
                 cut,
                 again,
                 ..self.case.clone()
@@ -262,7 +263,7 @@ impl<'a> Search<'a> {
     }
 
     /// Tries a power cut with one result.
-    fn point(&mut self, cut: &Cut<'_>, runs: &[(u64, u64)], choice: &Choice) {
+    fn point(&mut self, cut: &Cut<'_>, runs: &[(u64, u64)], choice: &CrashOutcome) {
         let media = choice::apply(choice, &cut.undecided, &cut.media);
         let noted = cut.in_sync.clone();
         let mut disks = self
@@ -289,7 +290,7 @@ impl<'a> Search<'a> {
             if only
                 || (log.len() > 4
                     && self.case.again.is_none()
-                    && self.again_stream.below(log.len() as u64) > 3)
+                    && self.again_stream.uniform_below(log.len() as u64) > 3)
             {
                 continue;
             }
@@ -307,7 +308,7 @@ impl<'a> Search<'a> {
 
     /// Checks whether a server would refuse the pool because a log is an old copy, or, under faults after which every
     /// loss must be reported, because it is missing.
-    fn needs_log(&self, tiers: &Recovered) -> bool {
+    fn needs_log(&self, tiers: &RecoveredTiers) -> bool {
         self.world.has_old_log(tiers) || (self.told_is_right && self.world.lacks_log(tiers))
     }
 
@@ -319,7 +320,7 @@ impl<'a> Search<'a> {
     ) -> Result<(), Fail> {
         let total = runs.iter().map(|run| run.1).sum();
         let says = match self.suspicious {
-            true => ring::says(self.world, disks),
+            true => ring::ring_statuses(self.world, disks),
             false => Vec::new(),
         };
         let tiers = match self.world.recover(disks) {
@@ -339,21 +340,24 @@ impl<'a> Search<'a> {
                 return Err(Fail::Down(format!("{tier}: {damage}")));
             }
         };
-        let found = |what: &dyn Fn(&Found) -> bool| {
+        let found = |what: &dyn Fn(&RecoveryFinding) -> bool| {
             u64::from(tiers.found.iter().any(|found| what(&found.1)))
         };
-        self.tally.stale += found(&|it| matches!(it, Found::Stale(..)));
-        self.tally.unclean += found(&|it| matches!(it, Found::Unclean(_)));
-        self.tally.absent += found(&|it| matches!(it, Found::Absent(_)));
+        self.tally.stale += found(&|it| matches!(it, RecoveryFinding::Stale(..)));
+        self.tally.unclean += found(&|it| matches!(it, RecoveryFinding::Unclean(_)));
+        self.tally.absent += found(&|it| matches!(it, RecoveryFinding::Absent(_)));
         self.tally.wrapped +=
-            found(&|it| matches!(it, Found::Replayed { rounds, .. } if *rounds > 0));
+            found(&|it| matches!(it, RecoveryFinding::Replayed { rounds, .. } if *rounds > 0));
         self.tally.gaps += found(&|it| match it {
-            Found::Replayed { dropped, .. } | Found::Logged { dropped, .. } => *dropped > 0,
+            RecoveryFinding::Replayed { dropped, .. } | RecoveryFinding::Logged { dropped, .. } => {
+                *dropped > 0
+            }
             _ => false,
         });
-        self.tally.logged += found(&|it| matches!(it, Found::Logged { writes, .. } if *writes > 0));
+        self.tally.logged +=
+            found(&|it| matches!(it, RecoveryFinding::Logged { writes, .. } if *writes > 0));
         let told = tiers.found.iter().find_map(|(_, found)| match found {
-            Found::Lost(records) => Some(*records),
+            RecoveryFinding::Lost(records) => Some(*records),
             _ => None,
         });
         if let Some(durable) = ring::untold(self.world, &says, &tiers) {
@@ -393,8 +397,8 @@ impl<'a> Search<'a> {
     /// their data.
     fn same(
         &self,
-        (first, before): (&Recovered, &mut Disks),
-        (second, after): (&Recovered, &mut Disks),
+        (first, before): (&RecoveredTiers, &mut Disks),
+        (second, after): (&RecoveredTiers, &mut Disks),
         runs: &[(u64, u64)],
     ) -> bool {
         runs.iter().all(|&(from, count)| {
@@ -409,7 +413,7 @@ impl<'a> Search<'a> {
 
     fn judge(
         &mut self,
-        tiers: &Recovered,
+        tiers: &RecoveredTiers,
         disks: &mut Disks,
         oracle: &Oracle,
         runs: &[(u64, u64)],
@@ -448,8 +452,8 @@ impl<'a> Search<'a> {
             None => return Ok(()),
             Some(Fail::Unreadable(_)) => self.tally.lost += 1,
             Some(Fail::Ambiguous(_)) => self.tally.unstable += 1,
-            Some(Fail::Sector(_, Wrong::Lost)) if told => self.tally.lost += 1,
-            Some(Fail::Sector(_, Wrong::Lost)) => self.tally.silent += 1,
+            Some(Fail::Sector(_, WrongContent::Lost)) if told => self.tally.lost += 1,
+            Some(Fail::Sector(_, WrongContent::Lost)) => self.tally.silent += 1,
             Some(_) => self.tally.others += 1,
         }
         Err(first.unwrap_or(Fail::Unstable))
@@ -458,17 +462,17 @@ impl<'a> Search<'a> {
 
 /// Returns the media after these steps of a recovery. Writes that were not made durable are lost, except for the last
 /// one and every other one before it.
-fn cut_log(before: &[model::data::Image], steps: &[Logged]) -> Vec<model::data::Image> {
+fn cut_log(before: &[model::data::Image], steps: &[RecoveryStep]) -> Vec<model::data::Image> {
     use model::data::Contents;
     let mut media = before.to_vec();
     for (index, step) in steps.iter().enumerate() {
-        let Logged::Write(member, at, data) = step else {
+        let RecoveryStep::Write(member, at, data) = step else {
             continue;
         };
         let later = &steps[index + 1..];
         let synced = later
             .iter()
-            .any(|it| matches!(it, Logged::Sync(of) if of == member));
+            .any(|it| matches!(it, RecoveryStep::Sync(of) if of == member));
         // Every other write is lost, so that the order of writes means nothing unless it was requested.
         if synced || index + 1 == steps.len() || (steps.len() + index) % 2 == 0 {
             let _ = media[usize::from(*member)].write(*at, data);

@@ -2,20 +2,25 @@
 //! failure.
 
 use super::fail::Fail;
-use super::fault::{Covered, Fault};
-use super::search::{Case, Search};
-use super::world::World;
+use super::fault::{Fault, FaultCoverage};
+use super::search::{CrashCase, CrashSearch};
+use super::world::TestPool;
 
 /// Number of points in which a shorter program must fail.
 const POINTS: u64 = 4000;
 
 /// Returns the shortest program that is found, with its failure.
-pub(super) fn shortest(world: &World, fault: &Fault, case: Case, fail: Fail) -> (Case, Fail) {
+pub(super) fn shortest(
+    world: &TestPool,
+    fault: &Fault,
+    case: CrashCase,
+    fail: Fail,
+) -> (CrashCase, Fail) {
     let again = *fault == Fault::SecondCut;
-    let fails = |case: &Case| {
-        let mut search = Search::new(world, case.clone(), again);
+    let fails = |case: &CrashCase| {
+        let mut search = CrashSearch::new(world, case.clone(), again);
         (search.to_the_first, search.most, search.share) = (true, POINTS, 64);
-        search.told_is_right = fault.covered(&world.config) == Covered::MustBeTold;
+        search.told_is_right = fault.covered(&world.config) == FaultCoverage::MustBeTold;
         // An unreported loss must remain unreported: a reported loss may be allowed by the guarantee.
         let silent = |fail: &Fail| matches!(fail, Fail::Untold(_));
         let first = search.run().first;
@@ -40,7 +45,7 @@ pub(super) fn shortest(world: &World, fault: &Fault, case: Case, fail: Fail) -> 
 }
 
 /// Returns the case without some of its steps; faults before a removed step happen before the next step.
-fn without(case: &Case, from: usize, count: usize) -> Case {
+fn without(case: &CrashCase, from: usize, count: usize) -> CrashCase {
     let mut shorter = case.clone();
     let until = (from + count).min(case.program.steps.len());
     shorter.program.steps.drain(from..until);

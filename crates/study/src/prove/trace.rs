@@ -1,18 +1,18 @@
 //! Occasional checks: the same program without data, and service after a restart.
 
-use model::data::{Buffers, Trouble};
+use model::data::{Buffers, DriveFault};
 use model::tier::ChildCommand;
-use model::tier::offline::Recovered;
+use model::tier::offline::RecoveredTiers;
 use model::{Command, Device, Op, Span, Status, Time};
 
-use super::program::{Do, Program, Step};
-use super::run::Misdeed;
-use super::world::{Disks, World};
+use super::program::{Program, Step, StepAction};
+use super::run::ServiceFailure;
+use super::world::{Disks, TestPool};
 
 /// Returns the commands to the members when the program runs in virtual time.
 pub(super) fn without_data(
-    world: &World,
-    tiers: Recovered,
+    world: &TestPool,
+    tiers: RecoveredTiers,
     seed: u64,
     program: &Program,
 ) -> Vec<ChildCommand> {
@@ -35,11 +35,11 @@ pub(super) fn without_data(
         };
     for step in &program.steps {
         let op = match step.what {
-            Do::Drain => {
+            StepAction::Drain => {
                 until(&mut pool, &mut now, &mut busy, 0);
                 continue;
             }
-            Do::Rest => {
+            StepAction::Rest => {
                 until(&mut pool, &mut now, &mut busy, 0);
                 let end = now + Span::from_ms(6000);
                 while pool.next_event() <= end {
@@ -49,11 +49,11 @@ pub(super) fn without_data(
                 now = now.max(end);
                 continue;
             }
-            Do::Write | Do::WriteThrough => Op::Write,
-            Do::Trim => Op::Deallocate,
-            Do::Zero => Op::WriteZeroes,
-            Do::Flush => Op::Flush,
-            Do::Read => Op::Read,
+            StepAction::Write | StepAction::WriteThrough => Op::Write,
+            StepAction::Trim => Op::Deallocate,
+            StepAction::Zero => Op::WriteZeroes,
+            StepAction::Flush => Op::Flush,
+            StepAction::Read => Op::Read,
         };
         let depth = usize::from(program.depth.max(1));
         until(&mut pool, &mut now, &mut busy, depth - 1);
@@ -61,7 +61,7 @@ pub(super) fn without_data(
         busy[id] = true;
         let bytes = u32::from(step.sectors) * 512;
         let command = Command {
-            fua: step.what == Do::WriteThrough,
+            fua: step.what == StepAction::WriteThrough,
             ..Command::new(id as u32, op, u64::from(step.at) * 512, bytes)
         };
         pool.submit(now, command);
@@ -81,11 +81,15 @@ pub(super) fn alike(one: &[ChildCommand], two: &[ChildCommand]) -> bool {
 }
 
 /// Starts the pool in its recovered state, writes and reads, and returns a failure, if any.
-pub(super) fn serves(world: &World, disks: &Disks, tiers: Recovered) -> Option<Misdeed> {
+pub(super) fn serves(
+    world: &TestPool,
+    disks: &Disks,
+    tiers: RecoveredTiers,
+) -> Option<ServiceFailure> {
     let (mut pool, mut bytes) = world.start(disks, tiers, 1);
     let mut now = Time::ZERO;
     for &member in &disks.absent {
-        pool.befall(now, member, Trouble::Dies);
+        pool.befall(now, member, DriveFault::Dies);
     }
     let sectors = 16_u16;
     let last = (world.bytes() / 512 - u64::from(sectors)) as u32;
@@ -106,21 +110,28 @@ pub(super) fn serves(world: &World, disks: &Disks, tiers: Recovered) -> Option<M
             while done.is_empty() {
                 let next = pool.next_event();
                 if next == Time::NEVER {
-                    return Some(Misdeed::NeverEnds);
+                    return Some(ServiceFailure::NeverEnds);
                 }
                 now = pool.advance(next, next, &mut done);
             }
-            let what = if op == Op::Read { Do::Read } else { Do::Write };
+            let what = if op == Op::Read {
+                StepAction::Read
+            } else {
+                StepAction::Write
+            };
             let step = Step { what, at, sectors };
             if done[0].status != Status::Success {
-                return Some(Misdeed::Status(step, done[0].status));
+                return Some(ServiceFailure::Status(step, done[0].status));
             }
             let mut data = vec![0; length as usize];
             bytes.get(payload, &mut data);
             if op == Op::Read && data.iter().any(|&it| it != byte) {
-                return Some(Misdeed::Read(step, super::oracle::Wrong::Lost));
+                return Some(ServiceFailure::Read(
+                    step,
+                    super::oracle::WrongContent::Lost,
+                ));
             }
-            bytes.give_back(payload);
+            bytes.release(payload);
         }
     }
     None

@@ -6,12 +6,14 @@
 //! and recovery is fast. Drives are as small as possible without a change of behaviour. Not covered: effects that
 //! need large addresses.
 
-use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
+use model::data::{Bytes, Contents, DataBackedDrive, Image, Unreadable, Unwritable};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
-use model::tier::offline::{self, Damage, Found, Images, Opening, Recovered, Start};
+use model::tier::offline::{
+    self, Damage, Images, Opening, RecoveredTiers, RecoveryFinding, RecoveryInput,
+};
 use model::tier::openings;
 use model::tier::{
-    ArrayConfig, IntentLogConfig, Kind, Pool, PoolConfig, Target, TierConfig, WriteBackConfig,
+    IntentLogConfig, Kind, ParityArrayConfig, Pool, PoolConfig, Target, TierConfig, WriteBackConfig,
 };
 
 /// Bytes of each slice.
@@ -47,11 +49,11 @@ const LOG: u64 = 96 << 10;
 const POOL: u128 = 0x0d81_7e1a_b000;
 
 /// A running pool with data.
-pub(super) type Live = Pool<Kept<Drive, Image>, Bytes>;
+pub(super) type Live = Pool<DataBackedDrive<Drive, Image>, Bytes>;
 
 /// The tested pool.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(super) struct TestPool {
     pub(super) config: PoolConfig<DriveConfig>,
     pub(super) names: Vec<String>,
     /// By member: whether it may lose unflushed writes.
@@ -62,7 +64,7 @@ pub(super) struct World {
 
 /// A ring of a write-back cache.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cache {
+pub(super) struct CacheRing {
     pub(super) tier: u16,
     /// Member with the ring, its offset there, and its maximum bytes.
     pub(super) member: u16,
@@ -80,12 +82,12 @@ pub(super) struct Disks {
     /// By tier: the children in sync, as a server records them in addition to the members. Empty if that is unknown.
     pub(super) in_sync: Vec<u32>,
     /// Writes since the beginning of the log, for [`Disks::log`].
-    pub(super) log: Option<Vec<Logged>>,
+    pub(super) log: Option<Vec<RecoveryStep>>,
 }
 
 /// A step of a recovery.
 #[derive(Clone, Debug)]
-pub(super) enum Logged {
+pub(super) enum RecoveryStep {
     Write(u16, u64, Vec<u8>),
     Sync(u16),
 }
@@ -111,13 +113,13 @@ impl Images for Disks {
     }
     fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
         if let Some(log) = &mut self.log {
-            log.push(Logged::Write(member, at, data.to_vec()));
+            log.push(RecoveryStep::Write(member, at, data.to_vec()));
         }
         self.images[usize::from(member)].write(at, data)
     }
     fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
         if let Some(log) = &mut self.log {
-            log.push(Logged::Sync(member));
+            log.push(RecoveryStep::Sync(member));
         }
         Ok(())
     }
@@ -135,7 +137,7 @@ fn shrink_ring(cache: &mut WriteBackConfig) {
 }
 
 /// Reduces an array to several stripes per region, and several regions per slice.
-fn shrink_array<const PARITY: u16>(array: &mut ArrayConfig<PARITY>) {
+fn shrink_array<const PARITY: u16>(array: &mut ParityArrayConfig<PARITY>) {
     array.chunk = array.chunk.min(CHUNK / 2);
     array.region = REGION;
 }
@@ -215,20 +217,20 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
     small
 }
 
-impl World {
+impl TestPool {
     /// Checks whether a log of an intent log is missing. A server does not start then unless the user accepts the loss.
-    pub(super) fn lacks_log(&self, tiers: &Recovered) -> bool {
+    pub(super) fn lacks_log(&self, tiers: &RecoveredTiers) -> bool {
         tiers.found.iter().any(|&(tier, found)| {
             let kind = &self.config.tiers[usize::from(tier)].kind;
-            matches!(kind, Kind::IntentLog(_)) && matches!(found, Found::Absent(_))
+            matches!(kind, Kind::IntentLog(_)) && matches!(found, RecoveryFinding::Absent(_))
         })
     }
 
     /// Checks whether a log of an intent log is an old copy.
-    pub(super) fn has_old_log(&self, tiers: &Recovered) -> bool {
+    pub(super) fn has_old_log(&self, tiers: &RecoveredTiers) -> bool {
         tiers.found.iter().any(|&(tier, found)| {
             let kind = &self.config.tiers[usize::from(tier)].kind;
-            matches!(kind, Kind::IntentLog(_)) && matches!(found, Found::Behind(..))
+            matches!(kind, Kind::IntentLog(_)) && matches!(found, RecoveryFinding::Behind(..))
         })
     }
 
@@ -245,7 +247,7 @@ impl World {
     }
 
     /// Returns rings of write-back caches that are slices of a member.
-    pub(super) fn caches(&self) -> impl Iterator<Item = Cache> + '_ {
+    pub(super) fn caches(&self) -> impl Iterator<Item = CacheRing> + '_ {
         self.config.tiers.iter().zip(0..).filter_map(|(it, tier)| {
             let (Kind::WriteBack(cache), Some(&Target::Slice { member, base, .. })) =
                 (&it.kind, it.children.first())
@@ -253,7 +255,7 @@ impl World {
                 return None;
             };
             let bytes = cache.buffer_limit + u64::from(SEGMENT);
-            Some(Cache {
+            Some(CacheRing {
                 tier,
                 member,
                 base,
@@ -263,7 +265,7 @@ impl World {
     }
 
     /// Checks whether a tier, or a tier above it, was created again.
-    pub(super) fn is_renewed(&self, mut tier: u16, found: &[(u16, Found)]) -> bool {
+    pub(super) fn is_renewed(&self, mut tier: u16, found: &[(u16, RecoveryFinding)]) -> bool {
         let all = &self.config.tiers;
         loop {
             let place = (0..).zip(all).find_map(|(above, it)| {
@@ -273,9 +275,9 @@ impl World {
             let Some((above, child)) = place else {
                 return false;
             };
-            let renewed = |(of, what): &(u16, Found)| {
+            let renewed = |(of, what): &(u16, RecoveryFinding)| {
                 let of_child = |it: u16| usize::from(it) == child;
-                *of == above && matches!(what, Found::Renewed(it, _) if of_child(*it))
+                *of == above && matches!(what, RecoveryFinding::Renewed(it, _) if of_child(*it))
             };
             if found.iter().any(renewed) {
                 return true;
@@ -288,7 +290,7 @@ impl World {
     ///
     /// # Errors
     /// Its data cannot be recovered after a crash: the tier, and why.
-    pub(super) fn new(config: &PoolConfig<DriveConfig>) -> Result<World, String> {
+    pub(super) fn new(config: &PoolConfig<DriveConfig>) -> Result<TestPool, String> {
         let mut tiers = config.tiers.iter();
         if tiers.any(|tier| matches!(tier.kind, Kind::Cluster(_))) {
             return Err(String::from(
@@ -309,7 +311,7 @@ impl World {
         let mut disks = Disks::new(vec![Image::default(); config.members.len()], Vec::new());
         let made = offline::format(&config, POOL, &mut disks);
         made.map_err(|(tier, damage)| format!("{tier}: {damage}"))?;
-        Ok(World {
+        Ok(TestPool {
             names: members.clone().map(|it| it.name.clone()).collect(),
             volatile: members.map(|it| it.drive.volatile_write_cache()).collect(),
             new: disks.images,
@@ -321,9 +323,9 @@ impl World {
         Disks::new(self.new.clone(), Vec::new())
     }
 
-    pub(super) fn recover(&self, disks: &mut Disks) -> Result<Recovered, (String, Damage)> {
+    pub(super) fn recover(&self, disks: &mut Disks) -> Result<RecoveredTiers, (String, Damage)> {
         let noted = core::mem::take(&mut disks.in_sync);
-        let start = Start {
+        let start = RecoveryInput {
             pool: POOL,
             mark: 0,
             remembered: disks.remembered,
@@ -353,11 +355,11 @@ impl World {
     }
 
     /// Starts the pool on its media.
-    pub(super) fn start(&self, disks: &Disks, tiers: Recovered, seed: u64) -> (Live, Bytes) {
+    pub(super) fn start(&self, disks: &Disks, tiers: RecoveredTiers, seed: u64) -> (Live, Bytes) {
         let bytes = Bytes::default();
         let drives = self.drives(seed).zip(&disks.images).zip(&self.volatile);
         let members = drives.map(|((drive, image), &volatile)| {
-            Kept::new(drive, image.clone(), bytes.clone(), volatile)
+            DataBackedDrive::new(drive, image.clone(), bytes.clone(), volatile)
         });
         let tiers = tiers.tiers(&self.config);
         let pool = Pool::resume(&self.config, members.collect(), tiers, bytes.clone());
@@ -366,7 +368,7 @@ impl World {
 
     /// Starts the pool without data. The tiers have their recovered state, because their next writes depend on the
     /// number of openings.
-    pub(super) fn start_without_data(&self, tiers: Recovered, seed: u64) -> Pool<Drive> {
+    pub(super) fn start_without_data(&self, tiers: RecoveredTiers, seed: u64) -> Pool<Drive> {
         let tiers = tiers.tiers(&self.config);
         Pool::resume(&self.config, self.drives(seed).collect(), tiers, ())
     }
@@ -393,7 +395,7 @@ impl World {
     /// It cannot be read.
     pub(super) fn read(
         &self,
-        tiers: &Recovered,
+        tiers: &RecoveredTiers,
         disks: &mut Disks,
         at: u64,
         into: &mut [u8],
@@ -413,7 +415,7 @@ impl World {
     /// Checks whether the pool's content depends on the member that it reads.
     pub(super) fn is_ambiguous(
         &self,
-        tiers: &Recovered,
+        tiers: &RecoveredTiers,
         disks: &mut Disks,
         at: u64,
         bytes: u32,

@@ -6,13 +6,13 @@
 //! drives, and pools, are run at full size. Not supported: drives from files, which a page cannot read, and drives
 //! with settings other than figures and a power limit.
 
-use catalogue::{Change, Dial, DriveSheet, Settings, drive_as};
+use catalogue::{Change, DriveSheet, Settings, TunableSetting, drive_as};
 use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 
 /// A drive as arguments of the command line.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Again {
+pub struct DriveArguments {
     /// Name of the drive, or expression of a pool.
     pub drive: String,
     /// Changed figures: those of the review, and those that make the drive smaller.
@@ -27,12 +27,12 @@ pub struct Again {
     /// Idle power and the limit in force, for a drive with a governor.
     pub governor_watts: Option<[f64; 2]>,
     /// Settings of the tiers that can be changed, for a pool.
-    pub dials: Vec<Dial>,
+    pub dials: Vec<TunableSetting>,
 }
 
-impl Again {
+impl DriveArguments {
     /// Returns `None` for a drive that its name and these settings do not reproduce.
-    pub fn of(sheet: &DriveSheet, settings: &Settings) -> Option<Again> {
+    pub fn from_sheet(sheet: &DriveSheet, settings: &Settings) -> Option<DriveArguments> {
         let plain = Settings {
             figures: settings.figures.clone(),
             power_limit: settings.power_limit,
@@ -54,7 +54,7 @@ impl Again {
         if *settings != plain || !built_in || !is_it(&plain.figures, &sheet.config) {
             return None;
         }
-        let mut again = Again {
+        let mut again = DriveArguments {
             drive: sheet.id.clone(),
             set: plain.figures.clone(),
             smaller: 1.0,
@@ -101,7 +101,7 @@ mod tests {
         let mut without = Vec::new();
         for name in catalogue::drive_names() {
             let sheet = catalogue::drive(name).expect("built in");
-            match Again::of(&sheet, &Settings::default()) {
+            match DriveArguments::from_sheet(&sheet, &Settings::default()) {
                 None => without.push(name),
                 Some(again) => {
                     let settings = Settings {
@@ -126,12 +126,18 @@ mod tests {
             percentage_used: Some(104.0),
             ..Settings::default()
         };
-        assert_eq!(Again::of(&sheet, &worn), None);
+        assert_eq!(DriveArguments::from_sheet(&sheet, &worn), None);
         sheet.id = String::from("mine");
-        assert_eq!(Again::of(&sheet, &Settings::default()), None);
+        assert_eq!(
+            DriveArguments::from_sheet(&sheet, &Settings::default()),
+            None
+        );
         let other = catalogue::drive("p3700-800").expect("built in");
         sheet.id = other.id;
-        assert_eq!(Again::of(&sheet, &Settings::default()), None);
+        assert_eq!(
+            DriveArguments::from_sheet(&sheet, &Settings::default()),
+            None
+        );
     }
 
     #[test]
@@ -142,7 +148,7 @@ mod tests {
             ..Settings::default()
         };
         let sheet = drive_as("p4800x-375", &settings).expect("built in");
-        let again = Again::of(&sheet, &settings).expect("by its name");
+        let again = DriveArguments::from_sheet(&sheet, &settings).expect("by its name");
         assert_eq!(again.set, settings.figures);
         assert_eq!(again.governor_watts, Some([4.0, 12.0]));
         assert_eq!(again.power_limit_watts, Some(12.0));
@@ -151,7 +157,7 @@ mod tests {
     #[test]
     fn a_pool_takes_its_dials_and_no_power_limit() {
         let sheet = catalogue::drive("slog-mirror").expect("built in");
-        let again = Again::of(&sheet, &Settings::default()).expect("by its name");
+        let again = DriveArguments::from_sheet(&sheet, &Settings::default()).expect("by its name");
         assert_eq!(again.governor_watts, None);
         assert!(again.dials.iter().any(|dial| dial.key == "tier.tank.txg"));
     }
@@ -159,7 +165,7 @@ mod tests {
     #[test]
     fn a_smaller_drive_writes_at_the_rate_of_the_whole() {
         let sheet = catalogue::drive("p3700-800").expect("built in");
-        let again = Again::of(&sheet, &Settings::default()).expect("by its name");
+        let again = DriveArguments::from_sheet(&sheet, &Settings::default()).expect("by its name");
         let settings = Settings {
             figures: again.set,
             ..Settings::default()
@@ -175,7 +181,7 @@ mod tests {
                 number_ios: Some(20_000),
                 ..Job::default()
             };
-            let machine = Machine::of("", sheet.config.clone(), HostConfig::default());
+            let machine = Machine::from_configs("", sheet.config.clone(), HostConfig::default());
             let scenario = Scenario::jobs(machine, Precondition::Steady, vec![job], 1);
             let outcome = Lab::with_drives(1).run(&scenario).expect("it runs");
             outcome.threads[0].write.iops()

@@ -5,7 +5,7 @@ use model::tier::{Kind, PoolConfig};
 
 /// A cache in a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cache {
+pub(crate) struct PoolCache {
     /// Bytes of data that the cache can hold.
     pub(crate) bytes: u64,
     /// Bytes of a cache line.
@@ -15,7 +15,7 @@ pub(crate) struct Cache {
 }
 
 /// Returns the topmost cache of a pool; `None` if there is none.
-pub(crate) fn cache_of(drive: &DriveConfig) -> Option<Cache> {
+pub(crate) fn cache_of(drive: &DriveConfig) -> Option<PoolCache> {
     let DriveConfig::Pool(pool) = drive else {
         return None;
     };
@@ -23,15 +23,15 @@ pub(crate) fn cache_of(drive: &DriveConfig) -> Option<Cache> {
     (0..pool.tiers.len()).rev().find_map(of)
 }
 
-fn cache_in(pool: &PoolConfig<DriveConfig>, tier: usize) -> Option<Cache> {
+fn cache_in(pool: &PoolConfig<DriveConfig>, tier: usize) -> Option<PoolCache> {
     let bytes = || pool.child_bytes(tier).first().copied();
     match &pool.tiers[tier].kind {
-        Kind::ReadCache(config) => Some(Cache {
+        Kind::ReadCache(config) => Some(PoolCache {
             bytes: bytes()?,
             line: u64::from(config.line),
             writes: false,
         }),
-        Kind::WriteBack(config) => Some(Cache {
+        Kind::WriteBack(config) => Some(PoolCache {
             bytes: bytes()?.min(config.buffer_limit),
             line: 4096,
             writes: true,
@@ -44,7 +44,7 @@ fn cache_in(pool: &PoolConfig<DriveConfig>, tier: usize) -> Option<Cache> {
 mod tests {
     use super::*;
 
-    fn cache(name: &str) -> Option<Cache> {
+    fn cache(name: &str) -> Option<PoolCache> {
         let sheet = catalogue::drive(name).unwrap_or_else(|problems| panic!("{problems}"));
         cache_of(&sheet.config)
     }

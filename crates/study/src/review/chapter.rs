@@ -2,9 +2,9 @@
 
 use model::media::Precondition;
 
-use super::chart::{Section, Spread, Sweep};
-use super::results::{Point, Review, Settings};
-use super::run::{Found, Runner};
+use super::chart::{ChapterSection, LoadCurve, Spread};
+use super::results::{Point, PointSettings, Review};
+use super::run::{PartialResults, Runner};
 use super::shape::Shape;
 use super::suite::{Effort, PointSpec, Suite};
 use super::verdict::Seeds;
@@ -19,7 +19,7 @@ pub(crate) trait Chapter: Sync {
     fn title(&self) -> &'static str;
 
     /// Returns the chapter's place on the page.
-    fn section(&self) -> Section;
+    fn section(&self) -> ChapterSection;
 
     /// Returns the points that need no result of another point.
     fn points(&self, _: Suite, _: Effort) -> Vec<PointSpec> {
@@ -27,7 +27,7 @@ pub(crate) trait Chapter: Sync {
     }
 
     /// Returns the points that depend on earlier results.
-    fn points_after(&self, _: Suite, _: Effort, _: &Found<'_>) -> Vec<PointSpec> {
+    fn points_after(&self, _: Suite, _: Effort, _: &PartialResults<'_>) -> Vec<PointSpec> {
         Vec::new()
     }
 
@@ -50,7 +50,7 @@ pub(crate) trait Chapter: Sync {
     }
 
     /// Returns the chapter's rows of the table on the terminal.
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[]
     }
 
@@ -60,7 +60,7 @@ pub(crate) trait Chapter: Sync {
     }
 
     /// Returns the sweeps that the first chart of the page can show.
-    fn sweeps(&self) -> &'static [Sweep] {
+    fn sweeps(&self) -> &'static [LoadCurve] {
         &[]
     }
 
@@ -71,7 +71,7 @@ pub(crate) trait Chapter: Sync {
     }
 
     /// Returns the settings of the chapter's point that runs this workload, if there is one.
-    fn shows(&self, _: &Shape) -> Option<Settings> {
+    fn shows(&self, _: &Shape) -> Option<PointSettings> {
         None
     }
 
@@ -96,7 +96,7 @@ pub(crate) fn spreads_of(chapter: &dyn Chapter, points: &[Point]) -> Vec<Spread>
 }
 
 /// A row of the table on the terminal: its label, and the figure for the measurement of one drive.
-pub(crate) struct Row {
+pub(crate) struct SummaryRow {
     /// Place of the row in the table.
     pub(crate) topic: Topic,
     /// Label of the row.

@@ -20,7 +20,7 @@ pub struct Chart {
 #[serde(tag = "draws", rename_all = "snake_case")]
 pub enum Draws {
     /// A line for each drive over a setting of the points.
-    Lines(Lines),
+    Lines(LineChart),
     /// A table for each drive of all points over two settings. The colour is stronger where a figure is greater.
     Matrix {
         /// Setting of the rows.
@@ -35,7 +35,7 @@ pub enum Draws {
     /// Power, busy shares and write amplification by queue depth.
     Costs {
         /// Choices that select points; the first option of each is the default.
-        choices: &'static [Choice],
+        choices: &'static [ChartChoice],
         /// Caption of the table below; `{direction}` is replaced by the choice.
         caption: &'static str,
     },
@@ -65,9 +65,9 @@ pub enum Draws {
 
 /// Lines over a setting.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Lines {
+pub struct LineChart {
     /// Choices of the reader; the first option of each is the default.
-    pub choices: &'static [Choice],
+    pub choices: &'static [ChartChoice],
     /// Metrics that can be shown.
     pub metrics: &'static [&'static str],
     /// The default metric.
@@ -75,7 +75,7 @@ pub struct Lines {
     /// Default scale: `linear` or `log10`.
     pub scale: &'static str,
     /// Settings that the x axis can show; the first is the default.
-    pub axes: &'static [Axis],
+    pub axes: &'static [ChartAxis],
     /// Caption of the table below; `{direction}` and similar names are replaced by the choices.
     pub caption: &'static str,
     /// Whether each drive has points of its own: the table then has a row for each drive instead of columns.
@@ -84,7 +84,7 @@ pub struct Lines {
 
 /// A choice that a chart offers to the reader.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Choice {
+pub struct ChartChoice {
     /// Name of the setting that is chosen.
     pub name: &'static str,
     /// Label of the choice.
@@ -98,7 +98,7 @@ pub struct Choice {
 
 /// An x axis.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Axis {
+pub struct ChartAxis {
     /// Setting of the points.
     pub setting: &'static str,
     /// Label in the choice of axes, if there are several.
@@ -125,7 +125,7 @@ pub const ALL_METRICS: &[&str] = &["iops", "mb_s", "mean", "p50", "p99", "p99_99
 pub const LATENCIES: &[&str] = &["mean", "p50", "p99", "p99_99", "p99_999"];
 
 /// The choice between reads and writes.
-pub const DIRECTION: Choice = Choice {
+pub const DIRECTION: ChartChoice = ChartChoice {
     name: "direction",
     label: "Direction",
     options: &[("read", "Read"), ("write", "Write")],
@@ -138,12 +138,12 @@ impl Chart {
         Chart {
             id,
             title,
-            draws: Draws::Lines(Lines {
+            draws: Draws::Lines(LineChart {
                 choices: &[DIRECTION],
                 metrics: ALL_METRICS,
                 metric,
                 scale: "linear",
-                axes: &[Axis {
+                axes: &[ChartAxis {
                     setting: "queue_depth",
                     choice: "",
                     kind: "depth",
@@ -162,7 +162,7 @@ impl Chart {
 
 /// A chapter's place on the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Section {
+pub struct ChapterSection {
     /// Id of the chapter.
     pub id: &'static str,
     /// Heading of the section.
@@ -175,7 +175,7 @@ pub struct Section {
 
 /// 4 KiB I/O under rising load, for the first chart: the throughput of a drive at an acceptable latency.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Sweep {
+pub struct LoadCurve {
     /// Chapter whose points the sweep uses.
     pub chapter: &'static str,
     /// Direction of the points: `read`, `write` or `mix`; for a mix, reads are judged.

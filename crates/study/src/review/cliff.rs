@@ -9,8 +9,8 @@ use model::Span;
 use model::media::{DriveConfig, Medium};
 
 use super::measure::measurement;
-use super::results::{Measurement, Series, rounded};
-use super::run::{Runner, Task, jobs, rate_of};
+use super::results::{Measurement, TimeSeries, rounded};
+use super::run::{PointTask, Runner, jobs, rate_of};
 use super::series::series;
 use lab::{Bench, Work};
 use statistics::{ROUNDS, steady_state};
@@ -28,7 +28,7 @@ const FILLS_BEFORE: f64 = 2.0;
 
 /// Returns the time at which the writes met SNIA's rule: the end of the first steady window of five rounds, each a
 /// quarter of the capacity, after two capacities have been written. `None` if they never did.
-fn steady_at(series: &Series) -> Option<f64> {
+fn steady_at(series: &TimeSeries) -> Option<f64> {
     let count = (FILLS * ROUNDS_PER_FILL) as usize;
     let total: f64 = series.iops.iter().sum();
     let mut rounds = vec![(0.0, 0.0); count];
@@ -53,7 +53,7 @@ fn steady_at(series: &Series) -> Option<f64> {
 }
 
 /// Returns notes on such a run for the reader. (The page shows them once for all drives.)
-fn notes(series: &Series) -> Vec<String> {
+fn notes(series: &TimeSeries) -> Vec<String> {
     let mut notes = vec![match series.steady_at_seconds {
         Some(at) => format!(
             "steady by SNIA's rule after {} of writing (five rounds, each a quarter of the capacity, after two capacities)",
@@ -81,13 +81,13 @@ fn notes(series: &Series) -> Vec<String> {
 }
 
 /// A small drive that represents a whole one.
-struct Scaled {
+struct CliffDrive {
     drive: DriveConfig,
     /// Factor by which the whole drive is larger.
     stretch: f64,
 }
 
-impl Scaled {
+impl CliffDrive {
     /// Returns the bytes written until the end.
     fn written(&self) -> f64 {
         self.drive.capacity_bytes() as f64 * FILLS
@@ -96,11 +96,11 @@ impl Scaled {
 
 impl Runner<'_> {
     /// Runs the cliff with all seeds.
-    pub(super) fn until_steady(&self, task: &Task<'_>) -> Result<Measurement, Problems> {
+    pub(super) fn until_steady(&self, task: &PointTask<'_>) -> Result<Measurement, Problems> {
         let whole = &self.request.drives[task.drive].config;
         let drive = whole.shrunk((self.effort.sustained_writes as f64 * 4096.0 / FILLS) as u64);
         let stretch = whole.capacity_bytes() as f64 / drive.capacity_bytes() as f64;
-        let scaled = Scaled { drive, stretch };
+        let scaled = CliffDrive { drive, stretch };
         let first = self.seed(&task.spec.name);
         // The initial rate of a fresh drive determines the resolution of the time axis.
         let pilot = task.spec.text(first, Span::ZERO, Span::from_ms(5));
@@ -128,8 +128,8 @@ impl Runner<'_> {
     /// Runs once on a fresh drive and returns the result over time, and its rate.
     fn written(
         &self,
-        task: &Task<'_>,
-        scaled: &Scaled,
+        task: &PointTask<'_>,
+        scaled: &CliffDrive,
         seed: u64,
         (text, every): (String, Span),
     ) -> Result<(Measurement, f64), Problems> {
@@ -158,21 +158,21 @@ impl Runner<'_> {
 mod tests {
     use super::*;
 
-    fn series(iops: Vec<f64>) -> Series {
-        Series {
+    fn series(iops: Vec<f64>) -> TimeSeries {
+        TimeSeries {
             every_seconds: 2.0,
             iops,
-            ..Series::default()
+            ..TimeSeries::default()
         }
     }
 
     #[test]
     fn notes_say_what_a_smaller_drive_means() {
-        let small = Series {
+        let small = TimeSeries {
             scale: 76.4,
             ios_an_interval: 30_214.0,
             steady_at_seconds: Some(11_520.0),
-            ..Series::default()
+            ..TimeSeries::default()
         };
         assert_eq!(
             notes(&small),
@@ -182,10 +182,10 @@ mod tests {
                 "scaled model: 1/76 of the capacity; time scaled to match; the steady rate may read up to 10 % high",
             ]
         );
-        let whole = Series {
+        let whole = TimeSeries {
             scale: 1.0,
             ios_an_interval: 1_234.0,
-            ..Series::default()
+            ..TimeSeries::default()
         };
         assert_eq!(
             notes(&whole),

@@ -4,7 +4,7 @@ use model::Span;
 
 /// End of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Ends {
+pub(crate) enum StopCondition {
     /// After this time.
     After(Span),
     /// After this number of I/Os for each line of the drive's cache.
@@ -15,7 +15,7 @@ pub(crate) enum Ends {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Long {
     /// End of the run.
-    pub(crate) ends: Ends,
+    pub(crate) ends: StopCondition,
     /// Warm-up time with the same workload, which is not counted.
     pub(crate) warm: Span,
     /// Whether the range is written sequentially first.
@@ -23,14 +23,14 @@ pub(crate) struct Long {
     /// Whether each seed begins with a drive in the point's state, and results are shown over time.
     pub(crate) over_time: bool,
     /// Range of the workload.
-    pub(crate) range: Within,
+    pub(crate) range: WorkloadRange,
     /// Whether a smaller drive may represent the whole one.
     pub(crate) scaled: bool,
 }
 
 /// The range of a workload on a drive.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Within {
+pub(crate) enum WorkloadRange {
     /// This number of bytes, or the whole drive if it is smaller.
     Bytes(u64),
     /// This multiple of the drive's cache.

@@ -9,11 +9,11 @@ use model::media::{DriveConfig, Medium};
 use model::{Span, Time};
 
 use super::cache::cache_of;
-use super::course::{Ends, Long, Within};
+use super::course::{Long, StopCondition, WorkloadRange};
 use super::measure::measurement;
 use super::results::Measurement;
-use super::run::{Runner, Task, jobs, rate_of};
-use super::scaled::Scaled;
+use super::run::{PointTask, Runner, jobs, rate_of};
+use super::scaled::ScaledDrive;
 use super::seeds::of_seeds;
 use super::series::series;
 use super::suite::PointSpec;
@@ -47,17 +47,17 @@ fn volume_bytes(drive: &DriveConfig) -> u64 {
 }
 
 /// Returns the range of each of `threads` threads, in whole MiB; `None` if the drive has no such part.
-fn bytes_of(range: Within, scaled: &Scaled, threads: u32) -> Option<u64> {
+fn bytes_of(range: WorkloadRange, scaled: &ScaledDrive, threads: u32) -> Option<u64> {
     let drive = &scaled.drive;
     let all = volume_bytes(drive);
     let bytes = match range {
-        Within::Bytes(bytes) => bytes.min(all),
-        Within::Share(share) => (all as f64 * share) as u64,
-        Within::Cache(times) => {
+        WorkloadRange::Bytes(bytes) => bytes.min(all),
+        WorkloadRange::Share(share) => (all as f64 * share) as u64,
+        WorkloadRange::Cache(times) => {
             let bytes = (cache_of(drive)?.bytes as f64 * times) as u64;
             (bytes <= all).then_some(bytes)?
         }
-        Within::Buffer(times) => {
+        WorkloadRange::Buffer(times) => {
             let buffer = cache_of(drive)
                 .filter(|it| it.writes)
                 .map_or(all, |it| it.bytes);
@@ -71,10 +71,10 @@ fn bytes_of(range: Within, scaled: &Scaled, threads: u32) -> Option<u64> {
 
 /// One point on one drive, ready to run.
 struct Ready<'a> {
-    task: &'a Task<'a>,
+    task: &'a PointTask<'a>,
     long: Long,
     spec: PointSpec,
-    scaled: Scaled,
+    scaled: ScaledDrive,
     /// Bytes of each thread's range.
     each: u64,
     warm_seed: u64,
@@ -109,13 +109,13 @@ impl Runner<'_> {
     /// Runs a point over its time with all seeds; `None` if the drive has no such part.
     pub(super) fn long(
         &self,
-        task: &Task<'_>,
+        task: &PointTask<'_>,
         long: Long,
     ) -> Result<Option<Measurement>, Problems> {
         let whole = &self.request.drives[task.drive].config;
         let scaled = match long.scaled {
-            true => Scaled::of(whole),
-            false => Scaled::whole(whole),
+            true => ScaledDrive::smallest_for(whole),
+            false => ScaledDrive::whole(whole),
         };
         let threads: u32 = task.spec.threads.iter().map(|it| it.0).sum();
         let Some(each) = bytes_of(long.range, &scaled, threads) else {
@@ -142,16 +142,16 @@ impl Runner<'_> {
     fn of_ready(&self, ready: &Ready<'_>) -> Result<Measurement, Problems> {
         let mut bench = self.bench(ready);
         if ready.long.filled {
-            self.on(&mut bench, ready, "fill", &ready.filling())?;
+            self.run_jobs(&mut bench, ready, "fill", &ready.filling())?;
         }
         let pilot = self.named(ready, "pilot");
         let text = ready.spec.text(pilot, Span::ZERO, ready.shorter(PILOT));
-        let rate = rate_of(&self.on(&mut bench, ready, "pilot", &text)?);
+        let rate = rate_of(&self.run_jobs(&mut bench, ready, "pilot", &text)?);
         let (text, cut) = self.job(ready, rate);
         if ready.long.warm > Span::ZERO {
             let warm = self.named(ready, "warm");
             let length = ready.shorter(ready.long.warm.scale(cut));
-            self.on(
+            self.run_jobs(
                 &mut bench,
                 ready,
                 "warm",
@@ -168,7 +168,7 @@ impl Runner<'_> {
             let text = text(self.named(ready, &name));
             outcomes.push(vec![match ready.long.over_time {
                 true => self.anew(ready, &name, &text, rate)?,
-                false => self.on(&mut bench, ready, &name, &text)?,
+                false => self.run_jobs(&mut bench, ready, &name, &text)?,
             }]);
             if job.is_empty() {
                 job = text;
@@ -177,7 +177,10 @@ impl Runner<'_> {
         let mut result = of_seeds(&outcomes, ready.spec.keep, ready.spec.is_deep);
         result.job = job;
         if ready.long.over_time {
-            let mut each: Vec<_> = outcomes.iter().map(|one| told(ready, &one[0])).collect();
+            let mut each: Vec<_> = outcomes
+                .iter()
+                .map(|one| time_series(ready, &one[0]))
+                .collect();
             for (result, told) in result.each.iter_mut().zip(&each) {
                 result.series = Some(told.clone());
             }
@@ -202,7 +205,7 @@ impl Runner<'_> {
         Bench::new(self.lab, &machine, ready.spec.state, ready.warm_seed)
     }
 
-    fn on(
+    fn run_jobs(
         &self,
         bench: &mut Bench<'_>,
         ready: &Ready<'_>,
@@ -228,13 +231,13 @@ impl Runner<'_> {
         let mut scenario = Scenario::new(machine, ready.spec.state, work, seed);
         scenario.warm_seed = Some(ready.warm_seed);
         scenario.series_every = match ready.long.ends {
-            Ends::After(_) => {
+            StopCondition::After(_) => {
                 let outcome = jobs(&ready.spec.name, text)?;
                 let length = outcome.iter().filter_map(|job| job.runtime).max();
                 Span::from_us((length.unwrap_or(PILOT).ns() / 1000 / INTERVALS).max(100))
             }
             // The rate grows as the cache fills, so the intervals are fine enough for the final rate.
-            Ends::AfterReads(_) => {
+            StopCondition::AfterReads(_) => {
                 let longest = ready.most(self.effort.sustained_writes) as f64 / rate.max(1.0);
                 Span::from_us((longest * 1e6 / (INTERVALS * 10) as f64).max(100.0) as u64)
             }
@@ -247,12 +250,12 @@ impl Runner<'_> {
         let spec = ready.spec.clone();
         let most = ready.most(self.effort.sustained_writes);
         let (length, ios, cut) = match ready.long.ends {
-            Ends::After(counted) => {
+            StopCondition::After(counted) => {
                 let whole = (counted + ready.long.warm).seconds() / ready.scaled.stretch;
                 let cut = (most as f64 / (whole * rate).max(1.0)).min(1.0);
                 (Some(ready.shorter(counted.scale(cut))), 0, cut)
             }
-            Ends::AfterReads(times) => {
+            StopCondition::AfterReads(times) => {
                 let lines = cache_of(&ready.scaled.drive).map_or(1, |it| it.bytes / it.line);
                 let wanted = (lines as f64 * times).max(1.0);
                 let ios = wanted.min(most as f64);
@@ -268,7 +271,7 @@ impl Runner<'_> {
 }
 
 /// Returns a run as a series in the whole pool's time.
-fn told(ready: &Ready<'_>, outcome: &Outcome) -> super::series::Series {
+fn time_series(ready: &Ready<'_>, outcome: &Outcome) -> super::series::TimeSeries {
     let threads = outcome.threads.iter();
     let both = threads.flat_map(|thread| [&thread.read, &thread.write]);
     let every = outcome.over_time.every;
@@ -300,12 +303,12 @@ fn notes(ready: &Ready<'_>, cut: f64, result: &Measurement) -> Vec<String> {
     }
     if cut < 1.0 {
         notes.push(match ready.long.ends {
-            Ends::After(counted) => format!(
+            StopCondition::After(counted) => format!(
                 "cut short: {} instead of {}",
                 duration(counted.seconds() * cut),
                 duration(counted.seconds())
             ),
-            Ends::AfterReads(_) => format!(
+            StopCondition::AfterReads(_) => format!(
                 "cut short after {:.2} % of the reads that a cache of this size is given: it may not be full",
                 cut * 100.0
             ),
@@ -340,20 +343,20 @@ mod tests {
     #[test]
     fn working_sets_are_those_of_hcibench() {
         let sheet = catalogue::drive("group").expect("built in");
-        let whole = Scaled::whole(&sheet.config);
-        let each = bytes_of(Within::Buffer(0.75), &whole, 16).expect("it has room");
+        let whole = ScaledDrive::whole(&sheet.config);
+        let each = bytes_of(WorkloadRange::Buffer(0.75), &whole, 16).expect("it has room");
         // Three quarters of the cache, in 16 virtual disks.
         assert!(
             (each as f64 / (0.75 * 400e9 / 16.0) - 1.0).abs() < 0.01,
             "{each}"
         );
         let large = catalogue::drive("d7-p5510-3840").expect("built in");
-        let large = Scaled::whole(&large.config);
+        let large = ScaledDrive::whole(&large.config);
         assert_eq!(
-            bytes_of(Within::Buffer(0.75), &large, 1),
+            bytes_of(WorkloadRange::Buffer(0.75), &large, 1),
             Some(450_000_000_000 >> 20 << 20)
         );
-        assert_eq!(bytes_of(Within::Cache(2.0), &large, 1), None);
+        assert_eq!(bytes_of(WorkloadRange::Cache(2.0), &large, 1), None);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use model::Gauge;
 
 use super::member;
-use super::results::{BandFigures, Figures, Latency, Measurement, percentile_grid, rounded};
+use super::results::{
+    BandFigures, DirectionResult, LatencySummary, Measurement, percentile_grid, rounded,
+};
 use lab::{Measured, Outcome, ThreadOutcome};
 use statistics::{AnatomyBands, BAND_EDGES, Total};
 
@@ -70,13 +72,16 @@ fn add(all: &mut Vec<(Gauge, f64)>, one: &[(Gauge, f64)]) {
 }
 
 /// Returns one direction over all threads; `None` if it had no I/O.
-pub fn figures<'a>(threads: impl Iterator<Item = &'a Measured>, keep: Keep) -> Option<Figures> {
-    figures_of(&Total::of(threads), keep)
+pub fn figures<'a>(
+    threads: impl Iterator<Item = &'a Measured>,
+    keep: Keep,
+) -> Option<DirectionResult> {
+    figures_of(&Total::from_threads(threads), keep)
 }
 
 fn sum_of(runs: &[&Outcome], direction: fn(&ThreadOutcome) -> &Measured) -> Total {
     let mut runs = runs.iter();
-    let of = |run: &&Outcome| Total::of(run.threads.iter().map(direction));
+    let of = |run: &&Outcome| Total::from_threads(run.threads.iter().map(direction));
     let mut sum = runs.next().map_or_else(Total::default, of);
     for run in runs {
         sum.follow(&of(run));
@@ -84,13 +89,13 @@ fn sum_of(runs: &[&Outcome], direction: fn(&ThreadOutcome) -> &Measured) -> Tota
     sum
 }
 
-fn figures_of(sum: &Total, keep: Keep) -> Option<Figures> {
-    (sum.ios > 0).then(|| Figures {
+fn figures_of(sum: &Total, keep: Keep) -> Option<DirectionResult> {
+    (sum.ios > 0).then(|| DirectionResult {
         ios: sum.ios,
         errors: sum.errors,
         iops: rounded(sum.iops),
         mb_s: rounded(sum.bytes_per_second / 1e6),
-        latency: Latency::of(&sum.latency, &percentile_grid()),
+        latency: LatencySummary::from_histogram(&sum.latency, &percentile_grid()),
         across_seeds: None,
         bands: keep.bands.then(|| band_figures(&sum.bands)),
     })
@@ -98,7 +103,7 @@ fn figures_of(sum: &Total, keep: Keep) -> Option<Figures> {
 
 fn band_figures(bands: &AnatomyBands) -> Vec<Option<BandFigures>> {
     bands
-        .between(&BAND_EDGES)
+        .percentile_bands(&BAND_EDGES)
         .iter()
         .map(|band| {
             (band.count >= FEWEST).then(|| BandFigures {

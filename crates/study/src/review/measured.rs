@@ -13,17 +13,17 @@ use workload::job::BlockSizes;
 
 use super::chapters::under_load;
 use super::published::charts_of;
-use super::results::{Published, Review, Settings, rounded};
+use super::results::{PointSettings, PublishedFigure, Review, rounded};
 use super::shape::Shape;
 use crate::fit::{MeasuredRun, Quantity};
-use crate::measure::Paced;
+use crate::measure::StepFigures;
 
 /// Kind of measured figures among those of [`Review::published`].
 pub const MEASURED: &str = "measured";
 
 /// A figure of a run, measured and modelled.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Beside {
+pub struct FigureComparison {
     /// Name of the file.
     pub source: String,
     /// Name of the run.
@@ -45,7 +45,7 @@ impl Review {
         let has = |id: &str| self.chapters.iter().any(|chapter| chapter.id == id);
         let mut found = Vec::new();
         for run in runs {
-            let shape = Shape::of(&run.jobs);
+            let shape = Shape::from_jobs(&run.jobs);
             let charts = shape.map(|shape| charts_of(&shape, Precondition::Steady, &has));
             let charts = charts.unwrap_or_default();
             for (chapter, settings) in charts {
@@ -54,14 +54,13 @@ impl Review {
                     false => run.unlike.join("; "),
                 };
                 let place = (chapter.id(), &settings);
-                found
-                    .extend(figures(run).map(|figure| {
-                        told(drive, origin, (&run.name, &conditions), place, figure)
-                    }));
+                found.extend(figures(run).map(|figure| {
+                    measured_figure(drive, origin, (&run.name, &conditions), place, figure)
+                }));
             }
         }
         self.published.extend(found);
-        let beside = self.beside();
+        let beside = self.figure_comparisons();
         let is_there = |run: &&MeasuredRun| {
             let mut of_file = beside.iter().filter(|one| one.source == origin);
             of_file.any(|one| one.run == run.name)
@@ -70,7 +69,7 @@ impl Review {
     }
 
     /// Adds measured rate-limited reads and writes to the model's results, where the suite has them.
-    pub fn tell_paced(&mut self, drive: usize, origin: &str, runs: &[Paced]) {
+    pub fn tell_paced(&mut self, drive: usize, origin: &str, runs: &[StepFigures]) {
         if self.chapter(under_load::ID).is_none() {
             return;
         }
@@ -78,16 +77,17 @@ impl Review {
             let settings = under_load::settings(run.share);
             let place = (under_load::ID, &settings);
             let figures = run.figures.iter().copied();
-            let told = figures.map(|one| told(drive, origin, (&run.step, "fio"), place, one));
+            let told =
+                figures.map(|one| measured_figure(drive, origin, (&run.step, "fio"), place, one));
             self.published.extend(told);
         }
     }
 
     /// Returns every measured figure for which there is a modelled one, each once.
-    pub fn beside(&self) -> Vec<Beside> {
-        let mut all: Vec<Beside> = Vec::new();
+    pub fn figure_comparisons(&self) -> Vec<FigureComparison> {
+        let mut all: Vec<FigureComparison> = Vec::new();
         for one in self.published.iter().filter(|one| one.stands == MEASURED) {
-            let same = |it: &Beside| {
+            let same = |it: &FigureComparison| {
                 (&it.source, &it.run, it.of, it.metric)
                     == (&one.source, &one.row, one.of, one.metric)
             };
@@ -95,7 +95,7 @@ impl Review {
                 continue;
             }
             if let (Some(measured), Some(modelled)) = (one.value, self.modelled(one)) {
-                all.push(Beside {
+                all.push(FigureComparison {
                     source: one.source.clone(),
                     run: one.row.clone(),
                     of: one.of,
@@ -108,7 +108,7 @@ impl Review {
         all
     }
 
-    fn modelled(&self, one: &Published) -> Option<f64> {
+    fn modelled(&self, one: &PublishedFigure) -> Option<f64> {
         let points = self.chapter(one.chapter)?.points.iter();
         let mut results = points
             .filter(|point| point.settings.runs(&one.settings))
@@ -118,14 +118,14 @@ impl Review {
 }
 
 /// Returns a measured figure of a run with its conditions, at its place in the review.
-fn told(
+fn measured_figure(
     drive: usize,
     origin: &str,
     (run, conditions): (&str, &str),
-    (chapter, settings): (&'static str, &Settings),
+    (chapter, settings): (&'static str, &PointSettings),
     (of, metric, value): (&'static str, &'static str, f64),
-) -> Published {
-    Published {
+) -> PublishedFigure {
+    PublishedFigure {
         drive,
         row: run.to_owned(),
         source: origin.to_owned(),
@@ -171,7 +171,7 @@ fn figures(run: &MeasuredRun) -> impl Iterator<Item = (&'static str, &'static st
 
 /// Returns the table of measured and modelled figures; `None` if there is nothing to compare.
 pub fn table(review: &Review, width: Width) -> Option<String> {
-    let all = review.beside();
+    let all = review.figure_comparisons();
     if all.is_empty() {
         return None;
     }
@@ -211,7 +211,7 @@ pub fn table(review: &Review, width: Width) -> Option<String> {
 mod tests {
     use super::*;
     use crate::fit;
-    use crate::review::{Request, Suite, review};
+    use crate::review::{ReviewRequest, Suite, review};
     use lab::Lab;
 
     /// fio's result: a random read of 4 KiB at QD1, and one of an odd size.
@@ -224,7 +224,7 @@ mod tests {
     /// fio's percentiles are shown with the model's, at the same share.
     #[test]
     fn paced_reads_stand_beside_those_of_the_suite() {
-        let request = Request {
+        let request = ReviewRequest {
             drives: vec![catalogue::drive("p4800x-375").expect("a drive")],
             settings: Default::default(),
             host: catalogue::host("linux").expect("a host"),
@@ -235,13 +235,13 @@ mod tests {
             only_yours: false,
         };
         let mut review = review(&request, &Lab::new(), &|_| ()).expect("it runs");
-        let run = Paced {
+        let run = StepFigures {
             step: String::from("under-load-80"),
             share: 0.8,
             figures: vec![("read", "mean", 100.0), ("read", "p50", 90.0)],
         };
         review.tell_paced(0, "m.json", &[run]);
-        let beside = review.beside();
+        let beside = review.figure_comparisons();
         let told: Vec<_> = beside.iter().map(|it| (it.metric, it.measured)).collect();
         assert_eq!(told, [("mean", 100.0), ("p50", 90.0)]);
         let point = review.find(under_load::ID, |it| it.name == "under-load/80%");
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_measured_run_stands_beside_the_point_that_runs_the_same() {
-        let request = Request {
+        let request = ReviewRequest {
             drives: vec![catalogue::drive("p4800x-375").expect("a drive")],
             settings: Default::default(),
             host: catalogue::host("linux").expect("a host"),
@@ -268,13 +268,13 @@ mod tests {
         assert_eq!(review.tell_measured(0, "r.json", &runs), 1);
         let told = &review.published[before..];
         assert!(told.iter().all(|one| one.source == "r.json"));
-        let depth = |one: &&Published| one.chapter == "queue-depth" && one.metric == "iops";
+        let depth = |one: &&PublishedFigure| one.chapter == "queue-depth" && one.metric == "iops";
         let depth = told.iter().find(depth).expect("it is on that chart");
         assert_eq!(
             (depth.value, depth.settings.queue_depth),
             (Some(50000.0), Some(1))
         );
-        let beside = review.beside();
+        let beside = review.figure_comparisons();
         let metrics: Vec<&str> = beside.iter().map(|one| one.metric).collect();
         assert_eq!(metrics, ["iops", "mb_s", "mean"]);
         let chapter = review.chapter(told[0].chapter).expect("a chapter");

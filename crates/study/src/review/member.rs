@@ -47,7 +47,7 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<MemberFigures> {
 }
 
 /// Sets the names of members, and the figures that follow from their ratings; a single drive has none.
-pub(super) fn tell(members: &mut Vec<MemberFigures>, pool: &DriveSheet) {
+pub(super) fn set_names_and_years(members: &mut Vec<MemberFigures>, pool: &DriveSheet) {
     if pool.pool.is_none() {
         return members.clear();
     }

@@ -34,29 +34,29 @@ pub mod summary;
 mod verdict;
 
 pub use chapters::{METHOD, sections, spreads, sweeps};
-pub use moved::Moved;
+pub use moved::SensitiveFigure;
 pub use results::Review;
 pub(crate) use run::rate_of;
 pub use run::{Event, Listener, seed_of};
-pub(crate) use scaled::Scaled;
+pub(crate) use scaled::ScaledDrive;
 pub(crate) use suite::spread as point_threads;
 pub use suite::{Effort, Suite};
 
 use std::sync::Arc;
 
-use again::Again;
+use again::DriveArguments;
 use catalogue::{DriveSheet, Figure, HostSheet, Kind, Settings};
 use lab::{Lab, Machine};
 use results::{DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
 use statistics::BAND_EDGES;
 use text::problem::{Problem, Problems};
 use workload::job::Job;
-use workload::replay::{Beyond, Layout};
+use workload::replay::{Layout, OutOfRangePolicy};
 use workload::trace::Trace;
 
 /// Input of a review.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ReviewRequest {
     /// The drives, in the order of the page, with the settings applied.
     pub drives: Vec<DriveSheet>,
     /// Settings of every drive, for the page.
@@ -70,14 +70,14 @@ pub struct Request {
     /// Seed of every random stream.
     pub seed: u64,
     /// The user's own workloads.
-    pub yours: Vec<Yours>,
+    pub yours: Vec<UserWorkload>,
     /// Whether only the user's own workloads are run, without the suite.
     pub only_yours: bool,
 }
 
 /// A workload of the user: a job file or a trace.
 #[derive(Clone, Debug)]
-pub struct Yours {
+pub struct UserWorkload {
     /// Name of the file as given.
     pub source: String,
     /// Text of the job file, or the parameters of the trace replay.
@@ -95,7 +95,7 @@ pub enum Workload {
     Trace(Arc<Trace>),
 }
 
-impl Request {
+impl ReviewRequest {
     /// Returns the bytes in a logical block of this drive with its settings.
     fn block_of(&self, drive: usize) -> u32 {
         let formats = &self.drives[drive].management.lba_formats;
@@ -113,7 +113,7 @@ impl Request {
 ///
 /// # Errors
 /// All that do not fit, before anything runs.
-pub fn check(request: &Request) -> Result<(), Problems> {
+pub fn check(request: &ReviewRequest) -> Result<(), Problems> {
     let mut problems = Problems::default();
     for (drive, sheet) in request.drives.iter().enumerate() {
         let asked = request.suite == Suite::CacheWarmup && !request.only_yours;
@@ -141,7 +141,7 @@ pub fn check(request: &Request) -> Result<(), Problems> {
             let fits = match &yours.workload {
                 Workload::Jobs(jobs) => workload::check(jobs, capacity),
                 Workload::Trace(trace) => {
-                    Layout::new(trace, &sheet.id, capacity, Beyond::Wrap).map(|_| ())
+                    Layout::new(trace, &sheet.id, capacity, OutOfRangePolicy::Wrap).map(|_| ())
                 }
             };
             if let Err(found) = fits {
@@ -167,7 +167,11 @@ pub fn check(request: &Request) -> Result<(), Problems> {
 ///
 /// # Errors
 /// As [`check`], which is called first.
-pub fn review(request: &Request, lab: &Lab, listener: Listener<'_>) -> Result<Review, Problems> {
+pub fn review(
+    request: &ReviewRequest,
+    lab: &Lab,
+    listener: Listener<'_>,
+) -> Result<Review, Problems> {
     check(request)?;
     let runner = run::Runner {
         request,
@@ -201,8 +205,8 @@ pub fn review(request: &Request, lab: &Lab, listener: Listener<'_>) -> Result<Re
     Ok(review)
 }
 
-fn figure(figure: &Figure) -> results::Figure {
-    results::Figure {
+fn figure(figure: &Figure) -> results::SheetFigure {
+    results::SheetFigure {
         key: figure.key.clone(),
         value: figure.value.clone(),
         kind: figure.kind.name(),
@@ -216,7 +220,7 @@ fn drive_facts(sheets: &[DriveSheet], settings: &Settings) -> Vec<DriveFacts> {
         .iter()
         .zip(labels)
         .map(|(sheet, label)| DriveFacts {
-            again: Again::of(sheet, settings),
+            again: DriveArguments::from_sheet(sheet, settings),
             ..facts(sheet, label)
         })
         .collect()
@@ -336,9 +340,9 @@ fn kinds(figures: &[Figure]) -> results::Kinds {
     }
 }
 
-fn support(sheet: &DriveSheet) -> results::Support {
+fn support(sheet: &DriveSheet) -> results::ModelSupport {
     let known = crate::ledger::support::statement(sheet);
-    results::Support {
+    results::ModelSupport {
         grade: known.grade.name(),
         text: known.text,
         rows: known.support,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// An assumed figure that changes a headline.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Moved {
+pub struct SensitiveFigure {
     /// Dotted key of the figure.
     pub figure: String,
     /// The assumed value.
@@ -20,7 +20,7 @@ pub struct Moved {
     pub passes: Vec<String>,
 }
 
-impl Moved {
+impl SensitiveFigure {
     /// Returns the larger of the changes.
     pub fn largest(&self) -> f64 {
         let all = self.change.iter().flatten();
@@ -32,8 +32,8 @@ impl Moved {
 const NAMED: usize = 3;
 
 /// Returns a sentence on the strongest figures: `Of 54 assumed figures of the A ...`.
-pub(super) fn words(label: &str, assumed: usize, moved: &[Moved]) -> String {
-    let mut named: Vec<&Moved> = Vec::new();
+pub(super) fn words(label: &str, assumed: usize, moved: &[SensitiveFigure]) -> String {
+    let mut named: Vec<&SensitiveFigure> = Vec::new();
     for one in moved {
         if named.iter().all(|other| other.figure != one.figure) {
             named.push(one);
@@ -44,7 +44,7 @@ pub(super) fn words(label: &str, assumed: usize, moved: &[Moved]) -> String {
             format!("{:+.0} %", change * 100.0)
         })
     };
-    let one = |moved: &&Moved| {
+    let one = |moved: &&SensitiveFigure| {
         let [less, more] = moved.change.map(percent);
         let passes = match moved.passes.is_empty() {
             true => String::new(),

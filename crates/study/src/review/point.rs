@@ -14,7 +14,7 @@
 
 use super::measure::measurement;
 use super::results::Measurement;
-use super::run::{Runner, Task, rate_of, time_for};
+use super::run::{PointTask, Runner, rate_of, time_for};
 use super::seeds::{
     Certainty, is_known, mean_certainty, of_seeds, percentiles_certainty, tell_convergence,
 };
@@ -33,7 +33,7 @@ impl Runner<'_> {
     pub(super) fn until_known(
         &self,
         bench: &mut Bench<'_>,
-        task: &Task<'_>,
+        task: &PointTask<'_>,
     ) -> Result<Measurement, Problems> {
         let spec = task.spec;
         let mut pace = Pace {
@@ -87,7 +87,7 @@ impl Runner<'_> {
     }
 
     /// Returns the IOPS of a drive, from a pilot run unless the rate is set.
-    fn first_rate(&self, bench: &mut Bench<'_>, task: &Task<'_>) -> Result<f64, Problems> {
+    fn first_rate(&self, bench: &mut Bench<'_>, task: &PointTask<'_>) -> Result<f64, Problems> {
         if let Some(rate) = task.spec.rate_iops {
             return Ok(rate as f64);
         }
@@ -100,11 +100,11 @@ impl Runner<'_> {
     fn counted(
         &self,
         bench: &mut Bench<'_>,
-        task: &Task<'_>,
+        task: &PointTask<'_>,
         name: &str,
         ios: u64,
         pace: &mut Pace,
-    ) -> Result<Counted, Problems> {
+    ) -> Result<CountedRun, Problems> {
         let spec = task.spec;
         let mut again = 0;
         loop {
@@ -131,7 +131,7 @@ impl Runner<'_> {
             pace.ran += outcome.end.since(Time::ZERO);
             again += 1;
             if in_full || again == 3 || counted as f64 >= 0.97 * ios as f64 {
-                return Ok(Counted {
+                return Ok(CountedRun {
                     job,
                     outcome,
                     in_full,
@@ -150,7 +150,7 @@ struct Pace {
 }
 
 /// A run that counted the requested number of I/Os.
-struct Counted {
+struct CountedRun {
     job: String,
     outcome: Outcome,
     /// Whether it ran for the time that its source states, and must not run longer.

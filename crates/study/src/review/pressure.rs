@@ -5,14 +5,14 @@
 //! limit that is reached, there is no pressure.
 
 use super::results::Measurement;
-use super::series::Series;
+use super::series::TimeSeries;
 
 /// Minimum number of intervals after the beginning.
 const FEWEST: usize = 8;
 
 /// Figures of write pressure.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Pressure {
+pub(crate) struct PressureFigures {
     /// Start, in seconds of the whole pool.
     pub(crate) from_seconds: f64,
     /// IOPS before it; `None` if there was pressure from the start.
@@ -27,13 +27,13 @@ pub(crate) struct Pressure {
     pub(crate) congestion: f64,
 }
 
-impl Pressure {
+impl PressureFigures {
     /// Returns the write pressure of a run, if there was any.
-    pub(crate) fn of(result: &Measurement) -> Option<Pressure> {
-        Pressure::in_series(result.series.as_ref()?)
+    pub(crate) fn from_measurement(result: &Measurement) -> Option<PressureFigures> {
+        PressureFigures::in_series(result.series.as_ref()?)
     }
 
-    fn in_series(series: &Series) -> Option<Pressure> {
+    fn in_series(series: &TimeSeries) -> Option<PressureFigures> {
         let begins = series.congestion.iter().position(|level| *level > 0.0)?;
         let count = series.iops.len();
         let rest = count.checked_sub(begins)?;
@@ -45,7 +45,7 @@ impl Pressure {
             part.iter().sum::<f64>() / part.len().max(1) as f64
         };
         let late = |values: &[f64]| mean(values, count - rest / 2, count);
-        Some(Pressure {
+        Some(PressureFigures {
             from_seconds: (begins + 1) as f64 * series.every_seconds,
             before_iops: (begins > 0).then(|| mean(&series.iops, 0, begins)),
             iops: late(&series.iops),
@@ -65,15 +65,15 @@ impl Pressure {
 mod tests {
     use super::*;
 
-    fn series(congestion: Vec<f64>) -> Series {
+    fn series(congestion: Vec<f64>) -> TimeSeries {
         let fast = congestion.iter().map(|level| 1000.0 - 5.0 * level);
-        Series {
+        TimeSeries {
             every_seconds: 2.0,
             iops: fast.clone().collect(),
             mb_s: fast.clone().map(|iops| iops * 4096.0 / 1e6).collect(),
             freed_mb_s: vec![3.0; congestion.len()],
             congestion,
-            ..Series::default()
+            ..TimeSeries::default()
         }
     }
 
@@ -82,7 +82,7 @@ mod tests {
         let mut levels = vec![0.0; 10];
         levels.extend([20.0; 10]);
         levels.extend([100.0; 30]);
-        let found = Pressure::in_series(&series(levels)).expect("held back");
+        let found = PressureFigures::in_series(&series(levels)).expect("held back");
         assert_eq!(found.from_seconds, 22.0);
         assert_eq!(found.before_iops, Some(1000.0));
         assert_eq!((found.iops, found.congestion), (500.0, 100.0));
@@ -91,12 +91,13 @@ mod tests {
 
     #[test]
     fn a_buffer_that_never_fills_has_no_pressure() {
-        assert_eq!(Pressure::in_series(&series(vec![0.0; 50])), None);
-        assert_eq!(Pressure::in_series(&series(Vec::new())), None);
+        assert_eq!(PressureFigures::in_series(&series(vec![0.0; 50])), None);
+        assert_eq!(PressureFigures::in_series(&series(Vec::new())), None);
         let mut at_the_end = vec![0.0; 50];
         at_the_end.push(200.0);
-        assert_eq!(Pressure::in_series(&series(at_the_end)), None);
-        let from_the_start = Pressure::in_series(&series(vec![90.0; 50])).expect("held back");
+        assert_eq!(PressureFigures::in_series(&series(at_the_end)), None);
+        let from_the_start =
+            PressureFigures::in_series(&series(vec![90.0; 50])).expect("held back");
         assert_eq!(from_the_start.share(), None);
     }
 }

@@ -8,13 +8,13 @@
 
 use model::media::{DriveConfig, Precondition};
 
-use super::Request;
+use super::ReviewRequest;
 use super::chapter::Chapter;
 use super::chapters::CHAPTERS;
-use super::results::{ChapterResults, Published, Settings, rounded};
+use super::results::{ChapterResults, PointSettings, PublishedFigure, rounded};
 use super::shape::Shape;
-use crate::ledger::figure::{Clock, Direction, RunFigure, Statistic, What};
-use crate::ledger::published::{Measured, Place, Point};
+use crate::ledger::figure::{Clock, FigureDirection, FigureQuantity, RunFigure, Statistic};
+use crate::ledger::published::{FigureSource, Place, PublishedPoint};
 use crate::ledger::{self, SOURCES, source_of};
 use catalogue::DriveSheet;
 use text::problem::Problems;
@@ -25,9 +25,9 @@ use workload::job::{Job, Mix};
 /// # Errors
 /// The ledger cannot be read (a test ensures that it can).
 pub(super) fn published(
-    request: &Request,
+    request: &ReviewRequest,
     chapters: &[ChapterResults],
-) -> Result<Vec<Published>, Problems> {
+) -> Result<Vec<PublishedFigure>, Problems> {
     let ledger = ledger::built_in()?;
     let mut found = Vec::new();
     for (drive, sheet) in request.drives.iter().enumerate() {
@@ -44,11 +44,11 @@ pub(super) fn published(
 
 /// Returns the point on each chart that shows the quantity of a figure.
 fn on_charts(
-    point: &Point,
-    request: &Request,
+    point: &PublishedPoint,
+    request: &ReviewRequest,
     drive: usize,
     chapters: &[ChapterResults],
-) -> Vec<Published> {
+) -> Vec<PublishedFigure> {
     let Some((of, metric, scale)) = quantity(point.of.figure) else {
         return Vec::new();
     };
@@ -63,7 +63,7 @@ fn on_charts(
     let ends = point.ends.map(|end| end.map(|end| rounded(end * scale)));
     let number = if ends[0] == ends[1] { ends[0] } else { None };
     let end = |end: Option<f64>| if number.is_none() { end } else { None };
-    let one = |(chapter, settings): (&dyn Chapter, Settings)| Published {
+    let one = |(chapter, settings): (&dyn Chapter, PointSettings)| PublishedFigure {
         drive,
         row: point.row.clone(),
         source: source.map_or_else(String::new, |(id, about)| format!("{id}: {about}")),
@@ -81,7 +81,7 @@ fn on_charts(
         differs: differences(&point.of, chapter.state(), request, drive),
         settings,
     };
-    let mut told: Vec<Published> = charts_of_all(&point.of, chapters)
+    let mut told: Vec<PublishedFigure> = charts_of_all(&point.of, chapters)
         .into_iter()
         .map(one)
         .collect();
@@ -92,12 +92,13 @@ fn on_charts(
 
 /// Returns the chapters whose charts show the runs of a figure, and the common settings of all runs.
 fn charts_of_all(
-    of: &Measured,
+    of: &FigureSource,
     chapters: &[ChapterResults],
-) -> Vec<(&'static dyn Chapter, Settings)> {
+) -> Vec<(&'static dyn Chapter, PointSettings)> {
     let has = |id: &str| chapters.iter().any(|chapter| chapter.id == id);
-    let shown = |run: &Vec<Job>| Shape::of(run).map(|shape| charts_of(&shape, of.state, &has));
-    let mut all: Vec<(&'static dyn Chapter, Settings, usize)> = Vec::new();
+    let shown =
+        |run: &Vec<Job>| Shape::from_jobs(run).map(|shape| charts_of(&shape, of.state, &has));
+    let mut all: Vec<(&'static dyn Chapter, PointSettings, usize)> = Vec::new();
     for (chapter, settings) in of.runs.iter().filter_map(shown).flatten() {
         match all.iter_mut().find(|(one, ..)| one.id() == chapter.id()) {
             Some((_, common, runs)) => {
@@ -116,9 +117,9 @@ fn charts_of_all(
 
 /// Returns the review's own value for a published figure.
 fn here(
-    point: &Point,
-    (chapter, settings): (&dyn Chapter, &Settings),
-    request: &Request,
+    point: &PublishedPoint,
+    (chapter, settings): (&dyn Chapter, &PointSettings),
+    request: &ReviewRequest,
     drive: usize,
     chapters: &[ChapterResults],
 ) -> Option<f64> {
@@ -130,7 +131,7 @@ fn here(
     let mut drives = request.drives.iter().enumerate();
     let (other, _) = drives.find(|(_, sheet)| is_built_in(sheet) && sheet.id == over.drive)?;
     let charts = charts_of_all(over, chapters);
-    let beside = |(chapter, settings): &(&dyn Chapter, Settings)| {
+    let beside = |(chapter, settings): &(&dyn Chapter, PointSettings)| {
         level(over, (chapter.id(), settings), other, chapters)
     };
     // On the same chart, if both figures are there.
@@ -141,8 +142,8 @@ fn here(
 /// Returns a figure of a drive in this review: of one point, the greatest of several points, or the point that reaches
 /// it.
 fn level(
-    of: &Measured,
-    (chapter, settings): (&str, &Settings),
+    of: &FigureSource,
+    (chapter, settings): (&str, &PointSettings),
     drive: usize,
     chapters: &[ChapterResults],
 ) -> Option<f64> {
@@ -160,7 +161,7 @@ fn level(
             .named(direction, metric)?;
         Some((&point.settings, value))
     });
-    let greatest = |values: &[(&Settings, f64)]| {
+    let greatest = |values: &[(&PointSettings, f64)]| {
         values
             .iter()
             .map(|(_, value)| *value)
@@ -172,7 +173,7 @@ fn level(
         Place::Knee(share) => {
             let values: Vec<_> = values.collect();
             let enough = greatest(&values)? * share;
-            let swept = |at: &Settings| match (settings.queue_depth, settings.block_bytes) {
+            let swept = |at: &PointSettings| match (settings.queue_depth, settings.block_bytes) {
                 (None, Some(_)) => at.queue_depth.map(f64::from),
                 (Some(_), None) => at.block_bytes.map(|bytes| bytes as f64),
                 _ => None,
@@ -191,13 +192,13 @@ pub(super) fn charts_of(
     shape: &Shape,
     state: Precondition,
     has: &dyn Fn(&str) -> bool,
-) -> Vec<(&'static dyn Chapter, Settings)> {
+) -> Vec<(&'static dyn Chapter, PointSettings)> {
     let all = CHAPTERS.iter().filter(|chapter| has(chapter.id()));
-    let all: Vec<(&dyn Chapter, Settings)> = all
+    let all: Vec<(&dyn Chapter, PointSettings)> = all
         .filter_map(|&chapter| Some((chapter, chapter.shows(shape)?)))
         .collect();
-    let nearer = |(chapter, settings): &(&dyn Chapter, Settings)| {
-        let fits = |own| like(own, state);
+    let nearer = |(chapter, settings): &(&dyn Chapter, PointSettings)| {
+        let fits = |own| are_equivalent(own, state);
         fits(chapter.state())
             || !all
                 .iter()
@@ -208,13 +209,18 @@ pub(super) fn charts_of(
 
 /// Checks whether two states are equivalent where sequential data placement matters: a new drive and one filled
 /// sequentially.
-fn like(here: Precondition, there: Precondition) -> bool {
+fn are_equivalent(here: Precondition, there: Precondition) -> bool {
     let in_order = |state| matches!(state, Precondition::Filled | Precondition::Fresh);
     in_order(here) == in_order(there)
 }
 
 /// Returns the differences from the review, as text.
-fn differences(of: &Measured, here: Precondition, request: &Request, drive: usize) -> Vec<String> {
+fn differences(
+    of: &FigureSource,
+    here: Precondition,
+    request: &ReviewRequest,
+    drive: usize,
+) -> Vec<String> {
     let mut all = Vec::new();
     // A medium that is written in place is the same drive in any state. For random reads the placement of data does
     // not matter.
@@ -252,17 +258,17 @@ fn quantity(figure: RunFigure) -> Option<(&'static str, &'static str, f64)> {
         return None;
     };
     let of = match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
-        Direction::Total => "total",
-        Direction::Trim => return None,
+        FigureDirection::Read => "read",
+        FigureDirection::Write => "write",
+        FigureDirection::Total => "total",
+        FigureDirection::Trim => return None,
     };
     let (metric, scale) = match what {
-        What::Iops => ("iops", 1.0),
-        What::MbPerSecond => ("mb_s", 1.0),
-        What::MibPerSecond => ("mb_s", 1.048_576),
-        What::Latency(Clock::Total, Statistic::Mean) => ("mean", 1.0),
-        What::Latency(Clock::Total, Statistic::Percentile(percent)) => {
+        FigureQuantity::Iops => ("iops", 1.0),
+        FigureQuantity::MbPerSecond => ("mb_s", 1.0),
+        FigureQuantity::MibPerSecond => ("mb_s", 1.048_576),
+        FigureQuantity::Latency(Clock::Total, Statistic::Mean) => ("mean", 1.0),
+        FigureQuantity::Latency(Clock::Total, Statistic::Percentile(percent)) => {
             let known = [
                 (50.0, "p50"),
                 (99.0, "p99"),
@@ -285,13 +291,13 @@ mod tests {
 
     const FILLED: &str = "sequential-filled";
 
-    fn of(drive: &str) -> Vec<Published> {
+    fn of(drive: &str) -> Vec<PublishedFigure> {
         of_all(&[drive])
     }
 
-    fn of_all(drives: &[&str]) -> Vec<Published> {
+    fn of_all(drives: &[&str]) -> Vec<PublishedFigure> {
         let drive = |name: &&str| catalogue::drive(name).unwrap();
-        let request = Request {
+        let request = ReviewRequest {
             drives: drives.iter().map(drive).collect(),
             settings: Default::default(),
             host: catalogue::host("xeon-2017").unwrap(),
@@ -318,7 +324,7 @@ mod tests {
         published(&request, &chapters).unwrap()
     }
 
-    fn row<'a>(all: &'a [Published], id: &str, chapter: &str) -> Option<&'a Published> {
+    fn row<'a>(all: &'a [PublishedFigure], id: &str, chapter: &str) -> Option<&'a PublishedFigure> {
         all.iter()
             .find(|one| one.row == id && one.chapter == chapter)
     }
@@ -403,7 +409,7 @@ mod tests {
         assert!(all.len() > 100, "{}", all.len());
         for (at, one) in all.iter().enumerate() {
             let again = all[at + 1..].iter().any(|other| {
-                let same = |of: &Published| (of.drive, of.row.clone(), of.chapter);
+                let same = |of: &PublishedFigure| (of.drive, of.row.clone(), of.chapter);
                 same(other) == same(one)
             });
             assert!(

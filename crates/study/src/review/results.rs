@@ -7,12 +7,12 @@
 use model::Part;
 use serde::Serialize;
 
-use super::again::Again;
+use super::again::DriveArguments;
 use super::member::MemberFigures;
-use super::moved::Moved;
+use super::moved::SensitiveFigure;
 pub use super::rounding::rounded;
-pub use super::series::Series;
-pub use super::settings::Settings;
+pub use super::series::TimeSeries;
+pub use super::settings::PointSettings;
 use statistics::Histogram;
 
 /// Name of the chapter with the user's own jobs and traces.
@@ -53,23 +53,23 @@ pub struct Review {
     pub settings: Vec<String>,
     /// The drives, in the order given.
     pub drives: Vec<DriveFacts>,
-    /// Percentiles of [`Latency::at`].
+    /// Percentiles of [`LatencySummary::at`].
     pub percentiles: Vec<f64>,
-    /// Edges of [`Figures::bands`], in percent.
+    /// Edges of [`DirectionResult::bands`], in percent.
     pub band_edges: Vec<f64>,
     /// Names of the parts of a latency, in the order of [`BandFigures::parts_us`].
     pub parts: Vec<&'static str>,
     /// Sentences of the verdict.
     pub verdict: Vec<Finding>,
     /// Published figures of these drives, for the charts that show the same quantity of the same workload.
-    pub published: Vec<Published>,
+    pub published: Vec<PublishedFigure>,
     /// The measurements.
     pub chapters: Vec<ChapterResults>,
 }
 
 /// A published figure of the ledger that a chart can show.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Published {
+pub struct PublishedFigure {
     /// Index of the drive in [`Review::drives`].
     pub drive: usize,
     /// Id of the ledger's row, such as `S4-002`.
@@ -85,7 +85,7 @@ pub struct Published {
     /// Id of the chapter that runs the same workload.
     pub chapter: &'static str,
     /// Settings of the workload.
-    pub settings: Settings,
+    pub settings: PointSettings,
     /// Direction: `read`, `write`, or `total` of both.
     pub of: &'static str,
     /// Metric: `iops`, `mb_s`, `mean`, `p50`, `p99`, `p99_99` or `p99_999`.
@@ -117,7 +117,7 @@ pub struct HostFacts {
     /// Full name of the host.
     pub name: String,
     /// Every figure with its source.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<SheetFigure>,
 }
 
 /// Facts about a drive that are known before it runs.
@@ -135,7 +135,7 @@ pub struct DriveFacts {
     pub catalogued: bool,
     /// Command-line form for a page that simulates it; `None` if that is not possible.
     #[serde(skip)]
-    pub again: Option<Again>,
+    pub again: Option<DriveArguments>,
     /// Whether the pool is a cluster, whose power is that of its nodes.
     #[serde(skip)]
     pub clustered: bool,
@@ -165,14 +165,14 @@ pub struct DriveFacts {
     /// US dollars per 10^9 bytes; null if the price is not published.
     pub usd_per_gb: Option<f64>,
     /// Support of the model by published measurements.
-    pub support: Support,
+    pub support: ModelSupport,
     /// Number of its figures by kind.
     pub kinds: Kinds,
     /// Assumed figures that change a headline, the strongest first; `None` if the analysis was not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sensitivity: Option<Vec<Moved>>,
+    pub sensitivity: Option<Vec<SensitiveFigure>>,
     /// Every figure of the drive's sheet with its kind and source.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<SheetFigure>,
 }
 
 /// Number of figures by kind.
@@ -197,7 +197,7 @@ impl Kinds {
 
 /// Support of a drive's model by published measurements.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Support {
+pub struct ModelSupport {
     /// Support level: `well known`, `partly known`, `known by its family`, `a guess`, `your fit` or `not judged yet`.
     pub grade: &'static str,
     /// The supporting rows, as text.
@@ -208,7 +208,7 @@ pub struct Support {
 
 /// One figure of a drive's or host's sheet.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Figure {
+pub struct SheetFigure {
     /// Dotted key of the figure.
     pub key: String,
     /// Value as written, with its unit.
@@ -245,7 +245,7 @@ pub struct Point {
     /// Name, unique in the review. [`Point::seed`] follows from it and the review's seed.
     pub name: String,
     /// Settings that vary within the chapter.
-    pub settings: Settings,
+    pub settings: PointSettings,
     /// Initial state of the drives: `fresh`, `filled` or `steady`.
     pub state: &'static str,
     /// Seed of the random streams (below 2^53, so that every JSON reader keeps it).
@@ -262,9 +262,9 @@ pub struct Measurement {
     /// Counted time in virtual seconds.
     pub seconds: f64,
     /// Results of reads; null if there were none.
-    pub read: Option<Figures>,
+    pub read: Option<DirectionResult>,
     /// Results of writes; null if there were none.
-    pub write: Option<Figures>,
+    pub write: Option<DirectionResult>,
     /// Half the 95 % interval of the mean latency of all I/Os, as a share of it, from slices of the run. For a trace,
     /// half the range of the means of its seeds. Null if the run is too short.
     pub mean_error: Option<f64>,
@@ -287,7 +287,7 @@ pub struct Measurement {
     pub members: Vec<MemberFigures>,
     /// Figures over time, where the chapter shows them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub series: Option<Series>,
+    pub series: Option<TimeSeries>,
     /// Notes on this run for the reader.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -298,14 +298,14 @@ pub struct Measurement {
 
 impl Measurement {
     /// Returns the figures of one direction: `read` or `write`.
-    pub fn of(&self, direction: &str) -> Option<&Figures> {
+    pub fn direction(&self, direction: &str) -> Option<&DirectionResult> {
         match direction {
             "read" => self.read.as_ref(),
             _ => self.write.as_ref(),
         }
     }
 
-    /// Returns a figure by the names in [`Published`]; `total` has only rates.
+    /// Returns a figure by the names in [`PublishedFigure`]; `total` has only rates.
     pub(crate) fn named(&self, of: &str, metric: &str) -> Option<f64> {
         if of == "total" {
             let both = [&self.read, &self.write].into_iter().flatten();
@@ -315,7 +315,7 @@ impl Measurement {
                 _ => None,
             };
         }
-        let figures = self.of(of)?;
+        let figures = self.direction(of)?;
         match metric {
             "iops" => Some(figures.iops),
             "mb_s" => Some(figures.mb_s),
@@ -330,14 +330,16 @@ impl Measurement {
 
     /// Returns the IOPS of reads and writes together.
     pub fn iops(&self) -> f64 {
-        let of = |figures: &Option<Figures>| figures.as_ref().map_or(0.0, |figures| figures.iops);
+        let of = |figures: &Option<DirectionResult>| {
+            figures.as_ref().map_or(0.0, |figures| figures.iops)
+        };
         of(&self.read) + of(&self.write)
     }
 }
 
 /// Results of one direction of a measurement.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Figures {
+pub struct DirectionResult {
     /// Number of I/Os counted.
     pub ios: u64,
     /// Number of I/Os that failed.
@@ -347,10 +349,10 @@ pub struct Figures {
     /// 10^6 bytes per second.
     pub mb_s: f64,
     /// Latency from submission to completion.
-    pub latency: Latency,
+    pub latency: LatencySummary,
     /// Ranges over the seeds; omitted with one seed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub across_seeds: Option<Across>,
+    pub across_seeds: Option<FigureRanges>,
     /// Latency breakdown by band; null for a band with fewer than ten I/Os.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<Vec<Option<BandFigures>>>,
@@ -358,16 +360,16 @@ pub struct Figures {
 
 /// Ranges over the seeds, least to greatest; null where a seed has no figure.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Across {
+pub struct FigureRanges {
     /// I/Os per second.
     pub iops: [f64; 2],
     /// 10^6 bytes per second.
     pub mb_s: [f64; 2],
     /// Mean latency in microseconds.
     pub mean_us: [f64; 2],
-    /// The percentiles of [`Latency::intervals_us`].
+    /// The percentiles of [`LatencySummary::intervals_us`].
     pub percentiles_us: [Option<[f64; 2]>; 5],
-    /// Values of [`Latency::at`], at points whose whole distribution is shown.
+    /// Values of [`LatencySummary::at`], at points whose whole distribution is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<Option<[f64; 2]>>,
 }
@@ -379,17 +381,18 @@ fn ends(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 2]> {
     Some([least, values.into_iter().reduce(f64::max)?])
 }
 
-impl Across {
+impl FigureRanges {
     /// Returns the ranges of one direction over the seeds; `None` with fewer than two. `whole` includes
-    /// [`Across::at`].
-    pub fn of(each: &[&Figures], whole: bool) -> Option<Across> {
+    /// [`FigureRanges::at`].
+    pub fn from_seeds(each: &[&DirectionResult], whole: bool) -> Option<FigureRanges> {
         if each.len() < 2 {
             return None;
         }
-        let of =
-            |figure: &dyn Fn(&Figures) -> Option<f64>| ends(each.iter().map(|one| figure(one)));
+        let of = |figure: &dyn Fn(&DirectionResult) -> Option<f64>| {
+            ends(each.iter().map(|one| figure(one)))
+        };
         let steps = each[0].latency.at.len();
-        Some(Across {
+        Some(FigureRanges {
             iops: of(&|one| Some(one.iops))?,
             mb_s: of(&|one| Some(one.mb_s))?,
             mean_us: of(&|one| Some(one.latency.mean_us))?,
@@ -403,7 +406,7 @@ impl Across {
 
 /// A latency distribution in microseconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Latency {
+pub struct LatencySummary {
     /// Mean latency in microseconds.
     pub mean_us: f64,
     /// Minimum latency.
@@ -436,7 +439,7 @@ pub struct BandFigures {
     pub parts_us: [f64; Part::COUNT],
 }
 
-impl Latency {
+impl LatencySummary {
     /// Returns the five named percentiles.
     pub fn named(&self) -> [Option<f64>; 5] {
         [
@@ -449,13 +452,13 @@ impl Latency {
     }
 
     /// Returns the distribution of a histogram that is not empty.
-    pub fn of(histogram: &Histogram, grid: &[f64]) -> Latency {
+    pub fn from_histogram(histogram: &Histogram, grid: &[f64]) -> LatencySummary {
         let at = |percent: f64| histogram.percentile(percent).map(|span| rounded(span.us()));
         let interval = |percent: f64| {
             let known = histogram.percentile_interval(percent)?;
             Some([known.low, known.high].map(|end| rounded(end.us())))
         };
-        Latency {
+        LatencySummary {
             mean_us: rounded(histogram.mean_ns() / 1e3),
             min_us: histogram.min().map_or(0.0, |span| rounded(span.us())),
             max_us: histogram.max().map_or(0.0, |span| rounded(span.us())),
@@ -486,7 +489,7 @@ impl Review {
     }
 
     /// Stores the assumed figures that change each drive's headlines, and adds sentences about them.
-    pub fn tell_sensitivity(&mut self, of_drives: Vec<Vec<Moved>>) {
+    pub fn tell_sensitivity(&mut self, of_drives: Vec<Vec<SensitiveFigure>>) {
         for (drive, moved) in self.drives.iter_mut().zip(of_drives) {
             self.verdict.push(Finding {
                 chapter: "method",
@@ -516,11 +519,12 @@ impl Review {
     pub(crate) fn most(
         &self,
         (chapter, drive, direction): (&str, usize, &str),
-        figure: impl Fn(&Figures) -> f64,
+        figure: impl Fn(&DirectionResult) -> f64,
     ) -> Option<f64> {
         let points = self.points(chapter);
         let points = points.filter(|point| point.settings.direction == Some(direction));
-        let figures = points.filter_map(|point| point.results[drive].as_ref()?.of(direction));
+        let figures =
+            points.filter_map(|point| point.results[drive].as_ref()?.direction(direction));
         figures.map(figure).max_by(f64::total_cmp)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! For each seed, a new drive is filled as the plan states. Whole rounds follow until the last five meet SNIA's
 //! steady-state rule, up to the plan's maximum number of rounds. The logic is the same as for a real drive
-//! ([`crate::measure::Course`]). A flash drive runs scaled ([`super::scaled`]), and a minute is shorter by the same
+//! ([`crate::measure::PlanProgress`]). A flash drive runs scaled ([`super::scaled`]), and a minute is shorter by the same
 //! factor. A step ends earlier if the suite does not have enough I/Os for it, and notes state that. The result of a
 //! step is that of the last five rounds. Not modelled: purging (the drive is new), and effects of a shortened step
 //! that writes less of the drive.
@@ -14,19 +14,19 @@ use model::media::Precondition;
 
 use super::member;
 use super::results::{Measurement, rounded};
-use super::run::{Runner, Task, jobs, rate_of, time_for};
-use super::scaled::Scaled;
+use super::run::{PointTask, Runner, jobs, rate_of, time_for};
+use super::scaled::ScaledDrive;
 use super::seeds::of_seeds;
-use super::series::Series;
+use super::series::TimeSeries;
 use super::suite::PointSpec;
-use crate::measure::{Course, Phase, Plan, Step};
+use crate::measure::{Phase, Plan, PlanProgress, PlanStep};
 use lab::{Bench, Machine, Outcome, Work};
 use statistics::ROUNDS;
 use text::problem::Problems;
 
 /// A step that a round repeats, ready to run.
-struct Turn<'a> {
-    step: &'a Step,
+struct RoundStep<'a> {
+    step: &'a PlanStep,
     spec: &'a PointSpec,
     ramp: Span,
     length: Span,
@@ -35,13 +35,13 @@ struct Turn<'a> {
 }
 
 /// Results of one seed.
-struct Run {
+struct SeedRun {
     /// The last five rounds of each step.
     last: Vec<VecDeque<Outcome>>,
     /// The text of each step's first run.
     jobs: Vec<String>,
     /// Series of the step that determines steady state, with one entry per round.
-    course: Series,
+    course: TimeSeries,
     rounds: u32,
     is_steady: bool,
 }
@@ -52,7 +52,7 @@ fn step_of(spec: &PointSpec) -> &str {
 }
 
 /// Returns the seconds of a plan's step.
-fn seconds(step: &Step) -> f64 {
+fn seconds(step: &PlanStep) -> f64 {
     step.seconds().unwrap_or(60.0)
 }
 
@@ -67,7 +67,7 @@ impl Runner<'_> {
         let mut plan = Plan::named(name)?;
         plan.without_smaller_than(self.request.block_of(drive));
         let sheet = &self.request.drives[drive];
-        let scaled = Scaled::of(&sheet.config);
+        let scaled = ScaledDrive::smallest_for(&sheet.config);
         let machine = self
             .request
             .machine_of(drive)
@@ -75,15 +75,15 @@ impl Runner<'_> {
         let turns = self.turns(&plan, specs, drive, (&machine, scaled.stretch))?;
         let runs = (1..=self.effort.seeds.max(1))
             .map(|number| self.rounds_of(&plan, &turns, &machine, number))
-            .collect::<Result<Vec<Run>, _>>()?;
+            .collect::<Result<Vec<SeedRun>, _>>()?;
         let result = |spec: &&PointSpec| {
             let at = turns
                 .iter()
                 .position(|turn| turn.step.name == step_of(spec))?;
             let mut result = of_step(&turns[at], at, &runs, scaled.stretch);
-            member::tell(&mut result.members, sheet);
+            member::set_names_and_years(&mut result.members, sheet);
             for one in &mut result.each {
-                member::tell(&mut one.members, sheet);
+                member::set_names_and_years(&mut one.members, sheet);
             }
             Some(result)
         };
@@ -98,7 +98,7 @@ impl Runner<'_> {
         specs: &[&'a PointSpec],
         drive: usize,
         (machine, stretch): (&Machine, f64),
-    ) -> Result<Vec<Turn<'a>>, Problems> {
+    ) -> Result<Vec<RoundStep<'a>>, Problems> {
         let mut bench = Bench::new(
             self.lab,
             machine,
@@ -112,11 +112,11 @@ impl Runner<'_> {
             };
             let seed = self.seed(&format!("{}/{}/pilot", plan.name, step.name));
             let pilot = |seed| spec.text(seed, Span::ZERO, Span::from_ms(5));
-            let task = Task { spec, drive };
+            let task = PointTask { spec, drive };
             let rate = rate_of(&self.once(&mut bench, &task, seed, pilot)?.1);
             let whole = Span::from_seconds(seconds(step) / stretch);
             let length = time_for(spec.ios(self.effort), rate, Some(whole));
-            turns.push(Turn {
+            turns.push(RoundStep {
                 step,
                 spec,
                 ramp: spec.ramp(self.effort, length),
@@ -131,20 +131,20 @@ impl Runner<'_> {
     fn rounds_of(
         &self,
         plan: &Plan,
-        turns: &[Turn<'_>],
+        turns: &[RoundStep<'_>],
         machine: &Machine,
         number: u32,
-    ) -> Result<Run, Problems> {
+    ) -> Result<SeedRun, Problems> {
         let of = |run: &str| self.seed(&format!("{}/seed {number}/{run}", plan.name));
         let mut bench = Bench::new(self.lab, machine, Precondition::Fresh, of("drive"));
-        let mut run = Run {
+        let mut run = SeedRun {
             last: vec![VecDeque::new(); turns.len()],
             jobs: Vec::new(),
-            course: Series::default(),
+            course: TimeSeries::default(),
             rounds: 0,
             is_steady: false,
         };
-        let mut course = Course::new(plan);
+        let mut course = PlanProgress::new(plan);
         while let Some(next) = course.next() {
             let Some(round) = next.round else {
                 let text = filling(next.step);
@@ -164,7 +164,7 @@ impl Runner<'_> {
                 run.jobs.push(text);
             }
             if next.step.is_tracked {
-                tell(&mut run.course, &outcome);
+                append_round(&mut run.course, &outcome);
             }
             course.went(next, rate_of(&outcome));
             run.last[at].push_back(outcome);
@@ -184,7 +184,7 @@ impl Runner<'_> {
 }
 
 /// Returns the job of a step that fills the drive.
-fn filling(step: &Step) -> String {
+fn filling(step: &PlanStep) -> String {
     let mut text = format!("[{}]\nioengine=libaio\n", step.name);
     for (key, value) in &step.options {
         text.push_str(&format!("{key}={value}\n"));
@@ -193,10 +193,10 @@ fn filling(step: &Step) -> String {
 }
 
 /// Adds a round to the series.
-fn tell(course: &mut Series, outcome: &Outcome) {
+fn append_round(course: &mut TimeSeries, outcome: &Outcome) {
     let found = super::measure::measurement(&[outcome], Default::default());
     let figures = found.write.as_ref().or(found.read.as_ref());
-    let of = |value: &dyn Fn(&super::results::Figures) -> f64| figures.map(value);
+    let of = |value: &dyn Fn(&super::results::DirectionResult) -> f64| figures.map(value);
     course.iops.push(rounded(found.iops()));
     course.mb_s.push(of(&|it| it.mb_s).unwrap_or(0.0));
     course.mean_us.push(of(&|it| it.latency.mean_us));
@@ -205,7 +205,7 @@ fn tell(course: &mut Series, outcome: &Outcome) {
 }
 
 /// Returns the measurement of a step over the last five rounds of all seeds.
-fn of_step(turn: &Turn<'_>, at: usize, runs: &[Run], stretch: f64) -> Measurement {
+fn of_step(turn: &RoundStep<'_>, at: usize, runs: &[SeedRun], stretch: f64) -> Measurement {
     let outcomes: Vec<Vec<Outcome>> = runs
         .iter()
         .map(|run| run.last[at].iter().cloned().collect())
@@ -213,7 +213,7 @@ fn of_step(turn: &Turn<'_>, at: usize, runs: &[Run], stretch: f64) -> Measuremen
     let mut result = of_seeds(&outcomes, turn.spec.keep, false);
     result.job = runs[0].jobs[at].clone();
     if turn.step.is_tracked {
-        let course = |run: &Run| Series {
+        let course = |run: &SeedRun| TimeSeries {
             scale: rounded(stretch),
             ..run.course.clone()
         };
@@ -238,7 +238,7 @@ fn of_step(turn: &Turn<'_>, at: usize, runs: &[Run], stretch: f64) -> Measuremen
 }
 
 /// Returns a note on the number of rounds until steady state, over the seeds.
-fn judged(runs: &[Run]) -> String {
+fn judged(runs: &[SeedRun]) -> String {
     let rounds = runs.iter().map(|run| run.rounds);
     let (least, most) = (rounds.clone().min(), rounds.max());
     let (least, most) = (least.unwrap_or(0), most.unwrap_or(0));
@@ -262,10 +262,10 @@ mod tests {
 
     #[test]
     fn a_seed_that_is_not_steady_is_told() {
-        let run = |rounds, is_steady| Run {
+        let run = |rounds, is_steady| SeedRun {
             last: Vec::new(),
             jobs: Vec::new(),
-            course: Series::default(),
+            course: TimeSeries::default(),
             rounds,
             is_steady,
         };

@@ -10,10 +10,10 @@ use model::{Span, Stream};
 use rayon::prelude::*;
 use statistics::Total;
 
-use super::Request;
+use super::ReviewRequest;
 use super::member;
 use super::results::{Measurement, Point};
-use super::suite::{Course, Effort, PointSpec};
+use super::suite::{Effort, PointSpec, RunPolicy};
 use lab::{Bench, Lab, Outcome, Work};
 use text::problem::Problems;
 use workload::fio::{self, Surroundings};
@@ -34,32 +34,32 @@ pub enum Event<'a> {
 pub type Listener<'a> = &'a (dyn Fn(Event<'_>) + Sync);
 
 /// The points of one series on one drive, by their index.
-struct Series {
+struct PointSeries {
     drive: usize,
     points: Vec<usize>,
 }
 
 /// One point on one drive.
-pub(super) struct Task<'a> {
+pub(super) struct PointTask<'a> {
     pub(super) spec: &'a PointSpec,
     pub(super) drive: usize,
 }
 
 pub(super) struct Runner<'a> {
-    pub(super) request: &'a Request,
+    pub(super) request: &'a ReviewRequest,
     pub(super) effort: Effort,
     pub(super) lab: &'a Lab,
     pub(super) listener: Listener<'a>,
 }
 
 /// Results so far.
-pub(super) struct Found<'a> {
+pub(super) struct PartialResults<'a> {
     pub(super) drives: usize,
     /// Points, each with the id of its chapter.
     pub(super) points: &'a [(&'static str, Point)],
 }
 
-impl<'a> Found<'a> {
+impl<'a> PartialResults<'a> {
     /// Returns the points of a chapter.
     pub(super) fn points(&self, chapter: &str) -> impl Iterator<Item = &'a Point> {
         let points = self.points.iter();
@@ -108,8 +108,8 @@ impl Runner<'_> {
     }
 
     /// Groups the points that run in sequence on one drive.
-    fn series(&self, specs: &[PointSpec]) -> Vec<Series> {
-        let mut all: Vec<Series> = Vec::new();
+    fn series(&self, specs: &[PointSpec]) -> Vec<PointSeries> {
+        let mut all: Vec<PointSeries> = Vec::new();
         for drive in 0..self.request.drives.len() {
             let mut names: Vec<(&str, Option<&str>)> = Vec::new();
             let first = all.len();
@@ -119,15 +119,15 @@ impl Runner<'_> {
                     continue;
                 }
                 let name = match spec.course {
-                    Course::Rounds(plan) => (plan, None),
+                    RunPolicy::Rounds(plan) => (plan, None),
                     _ => (spec.chapter, spec.settings.direction),
                 };
                 // Points that prepare their drives themselves need not wait for each other.
-                let alone = matches!(spec.course, Course::Long(_));
+                let alone = matches!(spec.course, RunPolicy::Long(_));
                 let at = names.iter().position(|other| *other == name && !alone);
                 let at = at.unwrap_or_else(|| {
                     names.push(name);
-                    all.push(Series {
+                    all.push(PointSeries {
                         drive,
                         points: Vec::new(),
                     });
@@ -149,12 +149,12 @@ impl Runner<'_> {
 
     fn run_series(
         &self,
-        series: &Series,
+        series: &PointSeries,
         specs: &[PointSpec],
     ) -> Result<Vec<Option<Measurement>>, Problems> {
         let sheet = &self.request.drives[series.drive];
         let first = &specs[series.points[0]];
-        if let Course::Rounds(plan) = first.course {
+        if let RunPolicy::Rounds(plan) = first.course {
             let specs: Vec<&PointSpec> = series.points.iter().map(|&at| &specs[at]).collect();
             return self.in_rounds(series.drive, &specs, plan);
         }
@@ -163,17 +163,17 @@ impl Runner<'_> {
         let mut results = Vec::new();
         for &index in &series.points {
             let spec = &specs[index];
-            let task = Task {
+            let task = PointTask {
                 spec,
                 drive: series.drive,
             };
             let name = format!("{} {}", sheet.id, spec.name);
             (self.listener)(Event::Begun(&name));
             let mut result = match spec.course {
-                Course::UntilSteady => Some(self.until_steady(&task)?),
-                Course::Long(long) => self.long(&task, long)?,
-                Course::Rounds(_) => None,
-                Course::UntilKnown => {
+                RunPolicy::UntilSteady => Some(self.until_steady(&task)?),
+                RunPolicy::Long(long) => self.long(&task, long)?,
+                RunPolicy::Rounds(_) => None,
+                RunPolicy::UntilKnown => {
                     let bench = bench.get_or_insert_with(|| {
                         let machine = self.request.machine_of(series.drive);
                         Bench::new(self.lab, &machine, spec.state, seed)
@@ -182,9 +182,9 @@ impl Runner<'_> {
                 }
             };
             if let Some(result) = &mut result {
-                member::tell(&mut result.members, sheet);
+                member::set_names_and_years(&mut result.members, sheet);
                 for one in &mut result.each {
-                    member::tell(&mut one.members, sheet);
+                    member::set_names_and_years(&mut one.members, sheet);
                 }
             }
             results.push(result);
@@ -198,7 +198,7 @@ impl Runner<'_> {
     pub(super) fn once(
         &self,
         bench: &mut Bench<'_>,
-        task: &Task,
+        task: &PointTask,
         seed: u64,
         text: impl Fn(u64) -> String,
     ) -> Result<(String, Outcome), Problems> {
@@ -255,7 +255,7 @@ pub(super) fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
 pub(crate) fn rate_of(outcome: &Outcome) -> f64 {
     let threads = outcome.threads.iter();
     let both = threads.flat_map(|thread| [&thread.read, &thread.write]);
-    Total::of(both).iops
+    Total::from_threads(both).iops
 }
 
 #[cfg(test)]

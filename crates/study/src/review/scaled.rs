@@ -21,22 +21,22 @@ const OFF: f64 = 0.1;
 
 /// A drive, and the factor by which the whole one is larger.
 #[derive(Debug)]
-pub(crate) struct Scaled {
+pub(crate) struct ScaledDrive {
     pub(crate) drive: DriveConfig,
     pub(crate) stretch: f64,
 }
 
-impl Scaled {
+impl ScaledDrive {
     /// Returns the unscaled drive.
-    pub(super) fn whole(drive: &DriveConfig) -> Scaled {
-        Scaled {
+    pub(super) fn whole(drive: &DriveConfig) -> ScaledDrive {
+        ScaledDrive {
             drive: drive.clone(),
             stretch: 1.0,
         }
     }
 
     /// Returns the smallest drive that still represents the whole one.
-    pub(crate) fn of(whole: &DriveConfig) -> Scaled {
+    pub(crate) fn smallest_for(whole: &DriveConfig) -> ScaledDrive {
         let bytes = whole.capacity_bytes();
         for factor in FACTORS {
             let drive = whole.shrunk(bytes / factor);
@@ -49,10 +49,10 @@ impl Scaled {
                 let fills =
                     |it: &DriveConfig| cache_of(it).map_or(it.capacity_bytes(), |it| it.bytes);
                 let stretch = fills(whole) as f64 / fills(&drive) as f64;
-                return Scaled { drive, stretch };
+                return ScaledDrive { drive, stretch };
             }
         }
-        Scaled::whole(whole)
+        ScaledDrive::whole(whole)
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     fn pools_of_flash_are_scaled_and_those_with_disks_or_a_log_are_not() {
         let stretch = |name: &str| {
             let sheet = catalogue::drive(name).unwrap_or_else(|problems| panic!("{problems}"));
-            Scaled::of(&sheet.config).stretch
+            ScaledDrive::smallest_for(&sheet.config).stretch
         };
         let group = stretch("group");
         assert!((190.0..=210.0).contains(&group), "{group}");

@@ -9,7 +9,7 @@ use lab::Outcome;
 use model::Span;
 
 use super::measure::{Keep, measurement};
-use super::results::{Across, Figures, Measurement, rounded};
+use super::results::{DirectionResult, FigureRanges, Measurement, rounded};
 use super::suite::Effort;
 
 /// Maximum half-width of the 95 % interval of a known mean, as a share of it.
@@ -32,7 +32,7 @@ const DOUBT: f64 = 1.25;
 impl Certainty {
     /// Returns the certainty of a relative error after a share `1 / more` of the maximum number of I/Os. The error
     /// shrinks with the square root of the I/Os.
-    fn of(error: f64, wanted: f64, more: f64) -> Certainty {
+    fn from_error(error: f64, wanted: f64, more: f64) -> Certainty {
         match () {
             () if error <= wanted => Certainty::Known,
             () if error > wanted * DOUBT * more.sqrt() => Certainty::OutOfReach,
@@ -50,7 +50,9 @@ pub(super) fn is_known(result: &Measurement, settling: Span) -> bool {
 /// not known.
 pub(super) fn mean_certainty(result: &Measurement, settling: Span, more: f64) -> Certainty {
     match result.mean_error {
-        Some(error) if result.seconds >= settling.seconds() => Certainty::of(error, KNOWN, more),
+        Some(error) if result.seconds >= settling.seconds() => {
+            Certainty::from_error(error, KNOWN, more)
+        }
         _ => Certainty::Open,
     }
 }
@@ -58,7 +60,7 @@ pub(super) fn mean_certainty(result: &Measurement, settling: Span, more: f64) ->
 /// Returns the certainty of the median and p99 in each direction, if half their intervals must be at most this share
 /// of them.
 pub(super) fn percentiles_certainty(result: &Measurement, share: f64, more: f64) -> Certainty {
-    let of = |figures: &Figures| {
+    let of = |figures: &DirectionResult| {
         let latency = &figures.latency;
         let ends = [
             (latency.p50_us, latency.intervals_us[0]),
@@ -66,7 +68,7 @@ pub(super) fn percentiles_certainty(result: &Measurement, share: f64, more: f64)
         ];
         ends.map(|percentile| match percentile {
             (Some(value), Some([low, high])) => {
-                Certainty::of((high - low) / (2.0 * value), share, more)
+                Certainty::from_error((high - low) / (2.0 * value), share, more)
             }
             _ => Certainty::Open,
         })
@@ -106,7 +108,7 @@ pub(super) fn tell_convergence(known: bool, result: &mut Measurement) {
 /// Notes for a trace whether its seeds agree on the mean.
 pub(super) fn tell_scatter(result: &mut Measurement) {
     let mean = |one: &Measurement| {
-        let of = |figures: &Option<Figures>| {
+        let of = |figures: &Option<DirectionResult>| {
             let figures = figures.as_ref();
             figures.map_or((0.0, 0.0), |figures| {
                 (
@@ -136,7 +138,7 @@ pub(super) fn tell_scatter(result: &mut Measurement) {
 
 /// Returns the number of reads and writes.
 fn counted(result: &Measurement) -> u64 {
-    let ios = |of: &Option<Figures>| of.as_ref().map_or(0, |figures| figures.ios);
+    let ios = |of: &Option<DirectionResult>| of.as_ref().map_or(0, |figures| figures.ios);
     ios(&result.read) + ios(&result.write)
 }
 
@@ -158,13 +160,13 @@ pub(super) fn of_seeds(of_seed: &[Vec<Outcome>], keep: Keep, whole: bool) -> Mea
 impl Measurement {
     /// Stores the ranges over seeds in each direction.
     pub(super) fn tell_across(&mut self, whole: bool) {
-        let of = |direction: fn(&Measurement) -> &Option<Figures>| {
-            let each: Option<Vec<&Figures>> = self
+        let of = |direction: fn(&Measurement) -> &Option<DirectionResult>| {
+            let each: Option<Vec<&DirectionResult>> = self
                 .each
                 .iter()
                 .map(|one| direction(one).as_ref())
                 .collect();
-            each.and_then(|each| Across::of(&each, whole))
+            each.and_then(|each| FigureRanges::from_seeds(&each, whole))
         };
         let (read, write) = (of(|one| &one.read), of(|one| &one.write));
         if let Some(figures) = &mut self.read {
@@ -178,16 +180,19 @@ impl Measurement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::Latency;
+    use super::super::results::LatencySummary;
     use super::*;
     use statistics::Histogram;
 
     #[test]
     fn what_the_root_of_all_ios_cannot_reach_is_given_up() {
         // A quarter of all I/Os: the error is halved at the end.
-        assert_eq!(Certainty::of(0.05, 0.05, 4.0), Certainty::Known);
-        assert_eq!(Certainty::of(0.12, 0.05, 4.0), Certainty::Open);
-        assert_eq!(Certainty::of(0.13, 0.05, 4.0), Certainty::OutOfReach);
+        assert_eq!(Certainty::from_error(0.05, 0.05, 4.0), Certainty::Known);
+        assert_eq!(Certainty::from_error(0.12, 0.05, 4.0), Certainty::Open);
+        assert_eq!(
+            Certainty::from_error(0.13, 0.05, 4.0),
+            Certainty::OutOfReach
+        );
         let short = Measurement {
             mean_error: Some(0.9),
             seconds: 0.1,
@@ -212,12 +217,12 @@ mod tests {
                 histogram.record(Span::from_ns(100_000 + index * 7919 % 1000 * spread));
             }
             Measurement {
-                read: Some(Figures {
+                read: Some(DirectionResult {
                     ios: samples,
                     errors: 0,
                     iops: 1.0,
                     mb_s: 1.0,
-                    latency: Latency::of(&histogram, &[]),
+                    latency: LatencySummary::from_histogram(&histogram, &[]),
                     across_seeds: None,
                     bands: None,
                 }),

@@ -9,9 +9,9 @@
 use model::media::{Medium, Precondition};
 use rayon::prelude::*;
 
-use super::Request;
+use super::ReviewRequest;
 use super::measure::{Keep, measurement};
-use super::moved::Moved;
+use super::moved::SensitiveFigure;
 use super::results::{Measurement, rounded};
 use super::run::{Event, Listener};
 use crate::fit::Parameter;
@@ -94,7 +94,7 @@ const HEADLINES: [Headline; 7] = [
 ];
 
 impl Headline {
-    fn scenario(&self, request: &Request, drive: usize, sheet: &DriveSheet) -> Scenario {
+    fn scenario(&self, request: &ReviewRequest, drive: usize, sheet: &DriveSheet) -> Scenario {
         let large = self.bytes > 4096;
         let threads = if large { 1 } else { self.depth.min(4) };
         let ios = if large { IOS / 8 } else { IOS };
@@ -126,11 +126,11 @@ impl Headline {
 /// # Errors
 /// A drive does not load again, or a headline does not fit it.
 pub fn sensitivity(
-    request: &Request,
+    request: &ReviewRequest,
     names: &[String],
     lab: &Lab,
     listener: Listener<'_>,
-) -> Result<Vec<Vec<Moved>>, Problems> {
+) -> Result<Vec<Vec<SensitiveFigure>>, Problems> {
     let labels = super::labels(&request.drives);
     let bases: Vec<[f64; HEADLINES.len()]> = (0..names.len())
         .into_par_iter()
@@ -146,13 +146,14 @@ pub fn sensitivity(
             .filter_map(|figure| Parameter::named(&figure.key, &sheet.figures, &[]).ok())
             .collect();
         listener(Event::Planned(free.len()));
-        let tried: Vec<Vec<Moved>> = free
+        let tried: Vec<Vec<SensitiveFigure>> = free
             .par_iter()
             .map(|parameter| {
                 let name = format!("{} {}", sheet.id, parameter.key);
                 listener(Event::Begun(&name));
-                let ends = [1.0 / FACTOR, FACTOR]
-                    .map(|factor| at((lab, request), drive, &names[drive], parameter, factor));
+                let ends = [1.0 / FACTOR, FACTOR].map(|factor| {
+                    changed_headlines((lab, request), drive, &names[drive], parameter, factor)
+                });
                 listener(Event::Done(&name));
                 moved(&bases, drive, parameter, ends, &labels)
             })
@@ -170,8 +171,8 @@ fn is_fixed(key: &str) -> bool {
 }
 
 /// Returns the headlines with a changed parameter; `None` if the change gives no valid drive, or the same drive.
-fn at(
-    (lab, request): (&Lab, &Request),
+fn changed_headlines(
+    (lab, request): (&Lab, &ReviewRequest),
     drive: usize,
     name: &str,
     parameter: &Parameter,
@@ -189,7 +190,7 @@ fn at(
 
 fn headlines(
     lab: &Lab,
-    request: &Request,
+    request: &ReviewRequest,
     drive: usize,
     sheet: &DriveSheet,
 ) -> Result<[f64; HEADLINES.len()], Problems> {
@@ -208,7 +209,7 @@ fn moved(
     parameter: &Parameter,
     ends: [Option<[f64; HEADLINES.len()]>; 2],
     labels: &[String],
-) -> Vec<Moved> {
+) -> Vec<SensitiveFigure> {
     let one = |(index, headline): (usize, &Headline)| {
         let was = bases[drive][index];
         let share = |end: Option<[f64; HEADLINES.len()]>| {
@@ -220,7 +221,7 @@ fn moved(
             let crosses = |change: f64| (was > theirs) != (was * (1.0 + change) > theirs);
             *other != drive && ends.map(share).into_iter().flatten().any(crosses)
         };
-        let moved = Moved {
+        let moved = SensitiveFigure {
             figure: parameter.key.clone(),
             value: parameter.moved(0.0),
             headline: headline.name,

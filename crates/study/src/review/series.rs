@@ -9,7 +9,7 @@ use statistics::series::merged;
 
 /// Figures over time, with one entry per interval in each list.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Series {
+pub struct TimeSeries {
     /// Length of an interval in virtual seconds.
     pub every_seconds: f64,
     /// Factor by which the simulated drive is smaller than the whole one; times are multiplied by it.
@@ -48,7 +48,7 @@ pub fn series<'a>(
     every: Span,
     stretch: f64,
     most: usize,
-) -> Series {
+) -> TimeSeries {
     let mut sums = merged(threads.map(|thread| &thread.series[..]));
     // The end of the run shortens the last interval.
     if sums.len() > 2 {
@@ -56,10 +56,10 @@ pub fn series<'a>(
     }
     let group = sums.len().div_ceil(most).max(1);
     let seconds = every.seconds() * group as f64;
-    let mut series = Series {
+    let mut series = TimeSeries {
         every_seconds: rounded(seconds * stretch),
         scale: rounded(stretch),
-        ..Series::default()
+        ..TimeSeries::default()
     };
     for chunk in sums.chunks_exact(group) {
         let mut sum = Interval::default();
@@ -76,7 +76,7 @@ pub fn series<'a>(
     series
 }
 
-impl Series {
+impl TimeSeries {
     /// Adds the gauges of the tiers in the same run, from its beginning.
     pub(super) fn tell_tiers(&mut self, told: &OverTime) {
         let count = self.iops.len();
@@ -85,11 +85,11 @@ impl Series {
         // For cumulative gauges, the increase in each interval of the series; for levels, the value at the end of
         // each.
         let sums = |gauge: Gauge| -> Option<Vec<f64>> {
-            let chunks = told.of(gauge)?.chunks(group);
+            let chunks = told.series(gauge)?.chunks(group);
             Some(chunks.take(count).map(|chunk| chunk.iter().sum()).collect())
         };
         let levels = |gauge: Gauge| -> Vec<f64> {
-            let chunks = told.of(gauge).unwrap_or(&[]).chunks(group);
+            let chunks = told.series(gauge).unwrap_or(&[]).chunks(group);
             let last = chunks.filter_map(|chunk| chunk.last().copied());
             last.take(count).collect()
         };

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Workload settings of a point. Fields that do not apply are omitted.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Settings {
+pub struct PointSettings {
     /// Direction: `read`, `write` or `mix`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<&'static str>,
@@ -46,43 +46,46 @@ pub struct Settings {
     pub source: Option<String>,
 }
 
-impl Settings {
+impl PointSettings {
     /// Returns the settings that two workloads have in common.
-    pub(crate) fn common(&self, other: &Settings) -> Settings {
-        fn like<T: Clone + PartialEq>(one: &Option<T>, other: &Option<T>) -> Option<T> {
+    pub(crate) fn common(&self, other: &PointSettings) -> PointSettings {
+        fn common_value<T: Clone + PartialEq>(one: &Option<T>, other: &Option<T>) -> Option<T> {
             one.clone().filter(|_| one == other)
         }
-        Settings {
-            direction: like(&self.direction, &other.direction),
-            pattern: like(&self.pattern, &other.pattern),
-            block_bytes: like(&self.block_bytes, &other.block_bytes),
-            align_bytes: like(&self.align_bytes, &other.align_bytes),
-            alignment: like(&self.alignment, &other.alignment),
-            queue_depth: like(&self.queue_depth, &other.queue_depth),
-            threads: like(&self.threads, &other.threads),
-            read_percent: like(&self.read_percent, &other.read_percent),
-            offered_iops: like(&self.offered_iops, &other.offered_iops),
-            share_of_saturation: like(&self.share_of_saturation, &other.share_of_saturation),
-            profile: like(&self.profile, &other.profile),
+        PointSettings {
+            direction: common_value(&self.direction, &other.direction),
+            pattern: common_value(&self.pattern, &other.pattern),
+            block_bytes: common_value(&self.block_bytes, &other.block_bytes),
+            align_bytes: common_value(&self.align_bytes, &other.align_bytes),
+            alignment: common_value(&self.alignment, &other.alignment),
+            queue_depth: common_value(&self.queue_depth, &other.queue_depth),
+            threads: common_value(&self.threads, &other.threads),
+            read_percent: common_value(&self.read_percent, &other.read_percent),
+            offered_iops: common_value(&self.offered_iops, &other.offered_iops),
+            share_of_saturation: common_value(
+                &self.share_of_saturation,
+                &other.share_of_saturation,
+            ),
+            profile: common_value(&self.profile, &other.profile),
             headline: self.headline,
-            source: like(&self.source, &other.source),
+            source: common_value(&self.source, &other.source),
         }
     }
 
     /// Checks whether a point runs the workload that a chapter shows. No setting that both have may differ, and the
     /// load is not rate-limited. The competing load, if any, is the same share of the drive's maximum rate.
-    pub(crate) fn runs(&self, shown: &Settings) -> bool {
-        fn like<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+    pub(crate) fn runs(&self, shown: &PointSettings) -> bool {
+        fn agrees<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
         }
         self.offered_iops.is_none()
             && self.share_of_saturation == shown.share_of_saturation
-            && like(&self.direction, &shown.direction)
-            && like(&self.pattern, &shown.pattern)
-            && like(&self.block_bytes, &shown.block_bytes)
-            && like(&self.alignment, &shown.alignment)
-            && like(&self.queue_depth, &shown.queue_depth)
-            && like(&self.read_percent, &shown.read_percent)
+            && agrees(&self.direction, &shown.direction)
+            && agrees(&self.pattern, &shown.pattern)
+            && agrees(&self.block_bytes, &shown.block_bytes)
+            && agrees(&self.alignment, &shown.alignment)
+            && agrees(&self.queue_depth, &shown.queue_depth)
+            && agrees(&self.read_percent, &shown.read_percent)
     }
 }
 
@@ -92,14 +95,14 @@ mod tests {
 
     #[test]
     fn another_depth_or_a_paced_load_is_another_point() {
-        let at = |depth| Settings {
+        let at = |depth| PointSettings {
             direction: Some("read"),
             queue_depth: Some(depth),
-            ..Settings::default()
+            ..PointSettings::default()
         };
         assert!(at(4).runs(&at(4)) && !at(4).runs(&at(16)));
-        assert!(Settings::default().runs(&at(4)));
-        let paced = Settings {
+        assert!(PointSettings::default().runs(&at(4)));
+        let paced = PointSettings {
             offered_iops: Some(9),
             ..at(4)
         };
@@ -108,10 +111,10 @@ mod tests {
 
     #[test]
     fn another_share_beside_is_another_point() {
-        let beside = |share| Settings {
+        let beside = |share| PointSettings {
             direction: Some("mix"),
             share_of_saturation: share,
-            ..Settings::default()
+            ..PointSettings::default()
         };
         let [none, some, more] = [None, Some(0.4), Some(0.8)].map(beside);
         assert!(some.runs(&some) && none.runs(&none));

@@ -1,6 +1,6 @@
 //! Combined workload of a published run's jobs, with which chapters check whether they run the same workload.
 
-use super::results::Settings;
+use super::results::PointSettings;
 use workload::job::{BlockSizes, Job, Mix};
 
 /// One workload over a drive.
@@ -27,7 +27,7 @@ const LEAST_SPAN: u64 = 64 << 20;
 impl Shape {
     /// Returns the workload of the jobs; `None` if they differ from each other, are rate-limited, or access only a few
     /// places.
-    pub(crate) fn of(jobs: &[Job]) -> Option<Shape> {
+    pub(crate) fn from_jobs(jobs: &[Job]) -> Option<Shape> {
         let first = jobs.first()?;
         let way = usize::from(first.mix == Mix::Write);
         let BlockSizes::Fixed(bytes) = first.block_sizes[way] else {
@@ -66,20 +66,20 @@ impl Shape {
     }
 
     /// Returns the settings of a point that runs the workload; `None` for trims.
-    pub(crate) fn settings(&self) -> Option<Settings> {
+    pub(crate) fn settings(&self) -> Option<PointSettings> {
         let direction = match self.mix {
             Mix::Read => "read",
             Mix::Write => "write",
             Mix::ReadWrite => "mix",
             Mix::Trim | Mix::TrimWrite => return None,
         };
-        Some(Settings {
+        Some(PointSettings {
             direction: Some(direction),
             pattern: Some(if self.random { "random" } else { "sequential" }),
             block_bytes: Some(self.bytes),
             queue_depth: Some(self.depth),
             threads: Some(self.threads),
-            ..Settings::default()
+            ..PointSettings::default()
         })
     }
 }

@@ -20,8 +20,8 @@ pub(crate) struct Slowest {
 
 impl Slowest {
     /// Returns the highest band, at or above p99, that has at least ten I/Os.
-    pub(crate) fn of(result: &Measurement, direction: &str) -> Option<Slowest> {
-        let bands = result.of(direction)?.bands.as_ref()?;
+    pub(crate) fn from_measurement(result: &Measurement, direction: &str) -> Option<Slowest> {
+        let bands = result.direction(direction)?.bands.as_ref()?;
         let known = bands.iter().zip(BAND_EDGES).rev();
         let (band, beyond) = known
             .take_while(|(_, from)| *from >= 99.0)

@@ -10,7 +10,7 @@ use model::media::Precondition;
 
 use super::course::Long;
 use super::measure::Keep;
-use super::results::Settings;
+use super::results::PointSettings;
 
 /// A suite of workloads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -244,7 +244,7 @@ impl Effort {
 
 /// How a point is run.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Course {
+pub(crate) enum RunPolicy {
     /// On a preconditioned drive, until its mean is known ([`super::point`]).
     UntilKnown,
     /// On a drive with fewer blocks, from fresh to steady state ([`super::cliff`]).
@@ -263,7 +263,7 @@ pub(crate) struct PointSpec {
     /// Id of its chapter.
     pub(crate) chapter: &'static str,
     /// Settings that vary.
-    pub(crate) settings: Settings,
+    pub(crate) settings: PointSettings,
     /// Initial state of the drives.
     pub(crate) state: Precondition,
     /// Options common to all sections, without ending and seed.
@@ -283,7 +283,7 @@ pub(crate) struct PointSpec {
     /// The only drive that runs the point, by index.
     pub(crate) only: Option<usize>,
     /// How the point is run.
-    pub(crate) course: Course,
+    pub(crate) course: RunPolicy,
     /// Results that are kept.
     pub(crate) keep: Keep,
     /// Whether the whole distribution is shown: the point counts as many I/Os as p99.999 needs.
@@ -302,7 +302,7 @@ impl Default for PointSpec {
         PointSpec {
             name: String::new(),
             chapter: "",
-            settings: Settings::default(),
+            settings: PointSettings::default(),
             state: Precondition::Steady,
             options: Vec::new(),
             threads: Vec::new(),
@@ -312,7 +312,7 @@ impl Default for PointSpec {
             rate_iops: None,
             longest: None,
             only: None,
-            course: Course::UntilKnown,
+            course: RunPolicy::UntilKnown,
             keep: Keep { bands: true },
             is_deep: false,
             is_between: false,

@@ -2,16 +2,16 @@
 
 use comfy_table::{Cell, CellAlignment, Table};
 
-use super::chapter::Row;
+use super::chapter::SummaryRow;
 use super::chapters::CHAPTERS;
-use super::results::{Figures, Measurement, Point, Review};
+use super::results::{DirectionResult, Measurement, Point, Review};
 use text::digits::{count, megabytes_a_second, microseconds};
 use text::terminal::{self, Width};
 
 /// Rows about the support of the drives' models.
-type Words = fn(&Review, usize) -> String;
+type SupportText = fn(&Review, usize) -> String;
 
-const MODEL: [(&str, Words); 2] = [
+const MODEL: [(&str, SupportText); 2] = [
     ("Model (see `drivelab show`)", |review, drive| {
         review.drives[drive].support.grade.to_owned()
     }),
@@ -29,7 +29,7 @@ pub fn table(review: &Review, width: Width) -> String {
         .iter()
         .map(|drive| Cell::new(&drive.id).set_alignment(CellAlignment::Right));
     table.set_header(std::iter::once(Cell::new("")).chain(names));
-    let mut rows: Vec<&Row> = CHAPTERS.iter().flat_map(|chapter| chapter.rows()).collect();
+    let mut rows: Vec<&SummaryRow> = CHAPTERS.iter().flat_map(|chapter| chapter.rows()).collect();
     rows.sort_by_key(|row| row.topic);
     for row in rows {
         let values = (0..review.drives.len()).map(|drive| (row.value)(review, drive));
@@ -61,7 +61,7 @@ pub fn table(review: &Review, width: Width) -> String {
 
 /// Adds rows for each direction of each of the user's own workloads.
 fn add_yours(table: &mut Table, review: &Review) {
-    type Shown = fn(&Figures) -> Option<String>;
+    type Shown = fn(&DirectionResult) -> Option<String>;
     let shown: [(&str, Shown); 3] = [
         ("", |figures| Some(format!("{} IOPS", count(figures.iops)))),
         (": mean", |figures| {
@@ -77,7 +77,7 @@ fn add_yours(table: &mut Table, review: &Review) {
                 let values = point
                     .results
                     .iter()
-                    .map(|result| value(result.as_ref()?.of(direction)?));
+                    .map(|result| value(result.as_ref()?.direction(direction)?));
                 let values: Vec<Option<String>> = values.collect();
                 if values.iter().any(Option::is_some) {
                     let name = format!("{}, {direction}s{what}", shortened(name));
@@ -114,7 +114,7 @@ fn add(table: &mut Table, name: &str, values: Vec<Option<String>>) {
 
 /// Returns the figures that the source of a workload prints.
 fn headline(point: &Point, result: &Measurement) -> Option<String> {
-    let figures = result.of(point.settings.direction?)?;
+    let figures = result.direction(point.settings.direction?)?;
     let shown = point.settings.headline.iter().map(|name| match *name {
         "mb_s" => Some(megabytes_a_second(figures.mb_s)),
         "p99_us" => figures
@@ -161,10 +161,10 @@ pub fn cards(review: &Review) -> Vec<FirstFigures> {
 
 /// Returns the best figures of all chapters.
 fn extremes(review: &Review, drive: usize) -> FirstFigures {
-    let best = |direction: &str, of: fn(&Figures) -> f64| {
+    let best = |direction: &str, of: fn(&DirectionResult) -> f64| {
         let points = review.chapters.iter().flat_map(|chapter| &chapter.points);
         points
-            .filter_map(|point| point.results[drive].as_ref()?.of(direction).map(of))
+            .filter_map(|point| point.results[drive].as_ref()?.direction(direction).map(of))
             .max_by(f64::total_cmp)
     };
     let iops =

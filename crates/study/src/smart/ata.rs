@@ -5,7 +5,7 @@
 //! that smartctl shows for attribute 241 of every drive that it does not know: this name is used only for models in its
 //! database. Normalized wear indicators count down from 100 and are read by their names, for the same models.
 
-use super::{Figure, Health};
+use super::{CounterValue, Health};
 
 /// A row of the attribute table.
 #[derive(Clone, Debug, Default)]
@@ -136,7 +136,7 @@ pub(super) fn take(health: &mut Health, attributes: &[Attribute], drive: &Drive)
     }
 }
 
-fn written(attributes: &[Attribute], drive: &Drive) -> Result<Option<Figure>, String> {
+fn written(attributes: &[Attribute], drive: &Drive) -> Result<Option<CounterValue>, String> {
     let rank = |one: &&Attribute| WRITES.iter().position(|id| *id == one.id).unwrap_or(99);
     let mut rows: Vec<&Attribute> = attributes
         .iter()
@@ -154,7 +154,7 @@ fn written(attributes: &[Attribute], drive: &Drive) -> Result<Option<Figure>, St
                 )
             }
             Some((bytes, rule)) if drive.in_database || !rule.starts_with("logical") => {
-                return Ok(Some(Figure {
+                return Ok(Some(CounterValue {
                     value: raw * bytes,
                     rule: format!("ATA attribute {id} {name}, {rule}"),
                 }));
@@ -170,7 +170,7 @@ fn written(attributes: &[Attribute], drive: &Drive) -> Result<Option<Figure>, St
     refused.map_or(Ok(None), Err)
 }
 
-fn used(attributes: &[Attribute], drive: &Drive) -> Result<Option<Figure>, String> {
+fn used(attributes: &[Attribute], drive: &Drive) -> Result<Option<CounterValue>, String> {
     let rank = |one: &Attribute| {
         let name = one.name.to_ascii_lowercase();
         LIFE_LEFT.iter().position(|known| *known == name)
@@ -186,7 +186,7 @@ fn used(attributes: &[Attribute], drive: &Drive) -> Result<Option<Figure>, Strin
         let Some(value) = row.value else { continue };
         let why = match value <= 100.0 {
             true if drive.in_database => {
-                return Ok(Some(Figure {
+                return Ok(Some(CounterValue {
                     value: 100.0 - value,
                     rule: format!(
                         "ATA attribute {id} {name}, 100 less the normalized value {value}"

@@ -6,12 +6,12 @@
 use serde_json::{Map, Value};
 use text::problem::Problem;
 
-use super::{Found, at_line, nvme_cli, smartctl};
+use super::{ParsedDevice, at_line, nvme_cli, smartctl};
 
 /// Part of a file.
-pub(super) enum Piece<'a> {
+pub(super) enum FilePart<'a> {
     /// The drives of one document.
-    Json(Vec<Result<Found, Problem>>),
+    Json(Vec<Result<ParsedDevice, Problem>>),
     /// Text, which may be the programs' output without `-j`.
     Text {
         /// Number of its first line.
@@ -22,19 +22,19 @@ pub(super) enum Piece<'a> {
 }
 
 /// Returns the documents of a file, and the text before, between and after them.
-pub(super) fn pieces<'a>(origin: &str, text: &'a str) -> Vec<Piece<'a>> {
+pub(super) fn pieces<'a>(origin: &str, text: &'a str) -> Vec<FilePart<'a>> {
     let mut pieces = Vec::new();
-    let mut lines = Lines::new(text);
+    let mut lines = LineCounter::new(text);
     let mut identity = None;
     let mut done = 0;
     while let Some(start) = next(text, done) {
         if start > done {
-            pieces.push(Piece::Text {
-                line: lines.of(done),
+            pieces.push(FilePart::Text {
+                line: lines.line_at(done),
                 text: &text[done..start],
             });
         }
-        let line = lines.of(start);
+        let line = lines.line_at(start);
         let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         match stream.next() {
             Some(Ok(value)) => {
@@ -46,11 +46,11 @@ pub(super) fn pieces<'a>(origin: &str, text: &'a str) -> Vec<Piece<'a>> {
                     identity: &mut identity,
                 };
                 reader.take(None, &value, 0);
-                pieces.push(Piece::Json(reader.found));
+                pieces.push(FilePart::Json(reader.found));
             }
             Some(Err(error)) => {
                 let problem = invalid(origin, line, &text[start..], &error);
-                pieces.push(Piece::Json(vec![Err(problem)]));
+                pieces.push(FilePart::Json(vec![Err(problem)]));
                 let after = text[start + 1..].find("\n{");
                 done = after.map_or(text.len(), |at| start + 1 + at + 1);
             }
@@ -58,8 +58,8 @@ pub(super) fn pieces<'a>(origin: &str, text: &'a str) -> Vec<Piece<'a>> {
         }
     }
     if done < text.len() {
-        pieces.push(Piece::Text {
-            line: lines.of(done),
+        pieces.push(FilePart::Text {
+            line: lines.line_at(done),
             text: &text[done..],
         });
     }
@@ -67,22 +67,22 @@ pub(super) fn pieces<'a>(origin: &str, text: &'a str) -> Vec<Piece<'a>> {
 }
 
 /// Counts lines up to ascending offsets, each byte once.
-struct Lines<'a> {
+struct LineCounter<'a> {
     text: &'a str,
     at: usize,
     line: usize,
 }
 
-impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Lines<'a> {
-        Lines {
+impl<'a> LineCounter<'a> {
+    fn new(text: &'a str) -> LineCounter<'a> {
+        LineCounter {
             text,
             at: 0,
             line: 1,
         }
     }
 
-    fn of(&mut self, offset: usize) -> usize {
+    fn line_at(&mut self, offset: usize) -> usize {
         let between = self.text.as_bytes()[self.at..offset].iter();
         self.line += between.filter(|&&byte| byte == b'\n').count();
         self.at = offset;
@@ -145,7 +145,7 @@ const LEVELS: usize = 4;
 struct Reader<'a> {
     origin: &'a str,
     line: usize,
-    found: Vec<Result<Found, Problem>>,
+    found: Vec<Result<ParsedDevice, Problem>>,
     /// Identify Controller of nvme-cli that precedes the log of its drive.
     identity: &'a mut Option<nvme_cli::Identity>,
 }

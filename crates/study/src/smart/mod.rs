@@ -40,7 +40,7 @@ const PROBLEMS: usize = 20;
 
 /// Value of a counter, and the rule by which it was read.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Figure {
+pub struct CounterValue {
     /// Bytes or percent.
     pub value: f64,
     /// Source and unit of the value.
@@ -66,9 +66,9 @@ pub struct Health {
     /// Bytes that a host can address.
     pub capacity_bytes: Option<f64>,
     /// Bytes that the host wrote.
-    pub written: Option<Figure>,
+    pub written: Option<CounterValue>,
     /// Percentage Used, or the corresponding value. NVMe caps it at 255.
-    pub used_percent: Option<Figure>,
+    pub used_percent: Option<CounterValue>,
     /// Time powered on, in hours.
     pub power_on_hours: Option<f64>,
     /// Spare blocks left, percent.
@@ -104,7 +104,7 @@ impl Health {
     fn set_written(&mut self, bytes: f64, rule: impl Into<String>) {
         match bytes <= MOST_WRITTEN {
             true => {
-                self.written = Some(Figure {
+                self.written = Some(CounterValue {
                     value: bytes,
                     rule: rule.into(),
                 });
@@ -119,7 +119,7 @@ impl Health {
     fn set_used(&mut self, percent: f64, rule: impl Into<String>) {
         match percent <= 255.0 {
             true => {
-                self.used_percent = Some(Figure {
+                self.used_percent = Some(CounterValue {
                     value: percent,
                     rule: rule.into(),
                 });
@@ -194,7 +194,7 @@ pub struct Dump {
 }
 
 /// Content of one document or section.
-enum Found {
+enum ParsedDevice {
     /// A drive that writes wear.
     Drive(Box<Health>),
     /// A device that writes do not wear.
@@ -213,19 +213,19 @@ pub fn read(origin: &str, bytes: &[u8]) -> Result<Dump, Problems> {
     }
     let mut dump = Dump::default();
     let mut problems = Problems::default();
-    let mut take = |found: Vec<Result<Found, Problem>>| {
+    let mut take = |found: Vec<Result<ParsedDevice, Problem>>| {
         for one in found {
             match one {
-                Ok(Found::Drive(health)) => dump.drives.push(*health),
-                Ok(Found::LeftOut(why)) => dump.left_out.push(why),
+                Ok(ParsedDevice::Drive(health)) => dump.drives.push(*health),
+                Ok(ParsedDevice::LeftOut(why)) => dump.left_out.push(why),
                 Err(problem) => problems.0.push(problem),
             }
         }
     };
     for piece in document::pieces(origin, &text) {
         match piece {
-            document::Piece::Json(documents) => take(documents),
-            document::Piece::Text { line, text } => take(plain::read(origin, line, text)),
+            document::FilePart::Json(documents) => take(documents),
+            document::FilePart::Text { line, text } => take(plain::read(origin, line, text)),
         }
     }
     if problems.0.len() > PROBLEMS {

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 use text::problem::Problem;
 
-use super::{DATA_UNIT, Found, Health, at_line, name, number};
+use super::{DATA_UNIT, Health, ParsedDevice, at_line, name, number};
 
 /// Fields of Identify Controller.
 pub(super) struct Identity {
@@ -49,7 +49,7 @@ pub(super) fn read(
     label: Option<&str>,
     identity: Option<Identity>,
     members: &Map<String, Value>,
-) -> Result<Found, Problem> {
+) -> Result<ParsedDevice, Problem> {
     let mut health = Health::new(format!("{origin}:{line}"), "NVMe");
     health.device = label.and_then(name);
     if let Some(identity) = identity {
@@ -63,7 +63,7 @@ pub(super) fn read(
     });
     match health.missing("`data_units_written` and `percent_used`") {
         Some(what) => Err(at_line(origin, line, what, super::ASK)),
-        None => Ok(Found::Drive(Box::new(health))),
+        None => Ok(ParsedDevice::Drive(Box::new(health))),
     }
 }
 

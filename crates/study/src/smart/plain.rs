@@ -7,10 +7,10 @@
 use text::problem::Problem;
 
 use super::ata::{self, Attribute};
-use super::{DATA_UNIT, Found, Health, at_line, name, number, nvme_cli, smartctl};
+use super::{DATA_UNIT, Health, ParsedDevice, at_line, name, number, nvme_cli, smartctl};
 
 /// Data of one drive in a text.
-struct Section {
+struct DriveSection {
     line: usize,
     health: Health,
     attributes: Vec<Attribute>,
@@ -23,23 +23,23 @@ struct Section {
     /// Message that smartctl printed instead of data.
     said: Option<String>,
     /// Program that printed the text.
-    program: Program,
+    program: SmartTool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Program {
+enum SmartTool {
     Smartctl,
     NvmeCli,
 }
 
 /// Reads the drives of a text that begins at `line`; empty if it has no SMART data.
-pub(super) fn read(origin: &str, line: usize, text: &str) -> Vec<Result<Found, Problem>> {
-    let mut sections: Vec<Section> = Vec::new();
+pub(super) fn read(origin: &str, line: usize, text: &str) -> Vec<Result<ParsedDevice, Problem>> {
+    let mut sections: Vec<DriveSection> = Vec::new();
     for (number, row) in (line..).zip(text.lines()) {
         let row = row.trim_start_matches(['>', '|', ' ', '\t']).trim_end();
         let begins = begins(row, sections.last());
         if let Some(program) = begins {
-            sections.push(Section::new(origin, number, program, row));
+            sections.push(DriveSection::new(origin, number, program, row));
         }
         if let Some(section) = sections.last_mut() {
             section.take(row);
@@ -51,10 +51,10 @@ pub(super) fn read(origin: &str, line: usize, text: &str) -> Vec<Result<Found, P
 }
 
 /// Joins the output of `smartctl -i` and that of `smartctl -A` after it.
-fn joined(sections: Vec<Section>) -> Vec<Section> {
-    let mut all: Vec<Section> = Vec::new();
+fn joined(sections: Vec<DriveSection>) -> Vec<DriveSection> {
+    let mut all: Vec<DriveSection> = Vec::new();
     for mut section in sections {
-        if section.program == Program::Smartctl
+        if section.program == SmartTool::Smartctl
             && section.health.model.is_none()
             && let Some(last) = all.pop_if(|last| last.is_identity())
         {
@@ -76,31 +76,31 @@ fn joined(sections: Vec<Section>) -> Vec<Section> {
 }
 
 /// Returns the program whose output for a drive begins at this line.
-fn begins(row: &str, last: Option<&Section>) -> Option<Program> {
+fn begins(row: &str, last: Option<&DriveSection>) -> Option<SmartTool> {
     let version = row
         .strip_prefix("smartctl ")
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('['));
     if version {
-        return Some(Program::Smartctl);
+        return Some(SmartTool::Smartctl);
     }
-    let anew = |program: Program, begun: fn(&Section) -> bool| {
+    let anew = |program: SmartTool, begun: fn(&DriveSection) -> bool| {
         last.is_none_or(|last| last.program != program || begun(last))
             .then_some(program)
     };
     if row.starts_with("=== START OF INFORMATION SECTION") {
-        return anew(Program::Smartctl, Section::has_name);
+        return anew(SmartTool::Smartctl, DriveSection::has_name);
     }
     if row.starts_with("=== START OF") && row.contains("SMART DATA SECTION") {
-        return anew(Program::Smartctl, Section::has_data);
+        return anew(SmartTool::Smartctl, DriveSection::has_data);
     }
     if row
         .to_ascii_lowercase()
         .starts_with("smart log for nvme device")
     {
-        return Some(Program::NvmeCli);
+        return Some(SmartTool::NvmeCli);
     }
     if row.starts_with("critical_warning") {
-        return anew(Program::NvmeCli, Section::has_data);
+        return anew(SmartTool::NvmeCli, DriveSection::has_data);
     }
     None
 }
@@ -156,17 +156,17 @@ fn celsius(value: &str) -> Option<f64> {
     }
 }
 
-impl Section {
-    fn new(origin: &str, line: usize, program: Program, row: &str) -> Section {
+impl DriveSection {
+    fn new(origin: &str, line: usize, program: SmartTool, row: &str) -> DriveSection {
         let mut health = Health::new(format!("{origin}:{line}"), "ATA");
-        if program == Program::NvmeCli {
+        if program == SmartTool::NvmeCli {
             health.interface = "NVMe";
             let device = row.split_once(':').map(|(_, rest)| rest.trim_start());
             let device = device.filter(|_| !row.starts_with("critical"));
             let device = device.and_then(|rest| rest.split_whitespace().next());
             health.device = device.and_then(name);
         }
-        Section {
+        DriveSection {
             line,
             health,
             attributes: Vec::new(),
@@ -186,7 +186,7 @@ impl Section {
 
     /// Checks whether this is the output of `smartctl -i`.
     fn is_identity(&self) -> bool {
-        let named = self.program == Program::Smartctl && self.health.model.is_some();
+        let named = self.program == SmartTool::Smartctl && self.health.model.is_some();
         named && !self.has_data() && self.said.is_none()
     }
 
@@ -199,7 +199,7 @@ impl Section {
     }
 
     fn take(&mut self, row: &str) {
-        if self.program == Program::Smartctl {
+        if self.program == SmartTool::Smartctl {
             if let Some(attribute) = attribute(row) {
                 return self.attributes.push(attribute);
             }
@@ -327,11 +327,11 @@ impl Section {
     }
 
     /// Returns the drive, or why it cannot be read; `None` for output that is not about a drive.
-    fn end(mut self, origin: &str) -> Option<Result<Found, Problem>> {
+    fn end(mut self, origin: &str) -> Option<Result<ParsedDevice, Problem>> {
         if let Some(rate) = &self.rotates {
             let label = self.health.label();
             let why = format!("{label}: a hard disk ({rate}), which writes do not wear");
-            return Some(Ok(Found::LeftOut(why)));
+            return Some(Ok(ParsedDevice::LeftOut(why)));
         }
         let drive = ata::Drive {
             in_database: self.in_database,
@@ -346,9 +346,9 @@ impl Section {
             _ => "the SMART data section",
         };
         let Some(what) = self.health.missing(keys) else {
-            return Some(Ok(Found::Drive(Box::new(self.health))));
+            return Some(Ok(ParsedDevice::Drive(Box::new(self.health))));
         };
-        let silent = self.program == Program::Smartctl && self.said.is_none();
+        let silent = self.program == SmartTool::Smartctl && self.said.is_none();
         if silent && !self.has_name() {
             return None;
         }

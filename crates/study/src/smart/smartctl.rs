@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use text::problem::Problem;
 
 use super::ata::{self, Attribute};
-use super::{Found, Health, at_line, name, number, nvme_cli};
+use super::{Health, ParsedDevice, at_line, name, number, nvme_cli};
 
 type Members = Map<String, Value>;
 
@@ -21,18 +21,20 @@ pub(super) fn is(members: &Members) -> bool {
 }
 
 /// Returns the value at a path of keys.
-fn at<'a>(members: &'a Members, path: &[&str]) -> Option<&'a Value> {
+fn value_at<'a>(members: &'a Members, path: &[&str]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     let start = members.get(*first)?;
     rest.iter().try_fold(start, |value, key| value.get(key))
 }
 
 fn count(members: &Members, path: &[&str]) -> Option<f64> {
-    at(members, path).and_then(number::of_json)
+    value_at(members, path).and_then(number::of_json)
 }
 
 fn word(members: &Members, path: &[&str]) -> Option<String> {
-    at(members, path).and_then(Value::as_str).and_then(name)
+    value_at(members, path)
+        .and_then(Value::as_str)
+        .and_then(name)
 }
 
 /// Reads a document.
@@ -41,7 +43,7 @@ pub(super) fn read(
     line: usize,
     label: Option<&str>,
     members: &Members,
-) -> Result<Found, Problem> {
+) -> Result<ParsedDevice, Problem> {
     let mut health = Health::new(format!("{origin}:{line}"), "ATA");
     health.device = word(members, &["device", "name"]).or_else(|| label.and_then(name));
     health.model = word(members, &["model_name"])
@@ -53,7 +55,7 @@ pub(super) fn read(
         .find_map(|path| count(members, path))
         .filter(|&bytes| bytes > 0.0);
     if let Some(why) = not_worn(members, &health) {
-        return Ok(Found::LeftOut(why));
+        return Ok(ParsedDevice::LeftOut(why));
     }
     let keys = match members.get("nvme_smart_health_information_log") {
         Some(Value::Object(log)) => {
@@ -71,9 +73,9 @@ pub(super) fn read(
             "`nvme_smart_health_information_log`, `ata_smart_attributes` or SCSI logs"
         }
     };
-    of_all(&mut health, members);
+    read_common_fields(&mut health, members);
     match health.missing(keys) {
-        None => Ok(Found::Drive(Box::new(health))),
+        None => Ok(ParsedDevice::Drive(Box::new(health))),
         Some(what) => Err(at_line(
             origin,
             line,
@@ -93,13 +95,13 @@ fn not_worn(members: &Members, health: &Health) -> Option<String> {
 }
 
 fn is_scsi(members: &Members) -> bool {
-    let protocol = at(members, &["device", "protocol"]).and_then(Value::as_str);
+    let protocol = value_at(members, &["device", "protocol"]).and_then(Value::as_str);
     protocol == Some("SCSI") || members.contains_key("scsi_error_counter_log")
 }
 
 /// Returns smartctl's messages instead of data, if there are any.
 fn messages(health: &Health, members: &Members) -> Option<String> {
-    let messages = at(members, &["smartctl", "messages"]).and_then(Value::as_array);
+    let messages = value_at(members, &["smartctl", "messages"]).and_then(Value::as_array);
     let said: Vec<String> = messages?
         .iter()
         .filter_map(|message| message.get("string")?.as_str().and_then(name))
@@ -117,7 +119,7 @@ fn messages(health: &Health, members: &Members) -> Option<String> {
 }
 
 /// Reads the fields that all interfaces share.
-fn of_all(health: &mut Health, members: &Members) {
+fn read_common_fields(health: &mut Health, members: &Members) {
     if health.power_on_hours.is_none()
         && let Some(hours) = count(members, &["power_on_time", "hours"])
     {
@@ -130,7 +132,7 @@ fn of_all(health: &mut Health, members: &Members) {
     {
         health.set_temperature(celsius);
     }
-    let passed = at(members, &["smart_status", "passed"]).and_then(Value::as_bool);
+    let passed = value_at(members, &["smart_status", "passed"]).and_then(Value::as_bool);
     if passed == Some(false) {
         health
             .remarks
@@ -140,7 +142,7 @@ fn of_all(health: &mut Health, members: &Members) {
 
 fn of_scsi(health: &mut Health, members: &Members) {
     let log = "scsi_error_counter_log";
-    let processed = at(members, &[log, "write", "gigabytes_processed"]);
+    let processed = value_at(members, &[log, "write", "gigabytes_processed"]);
     let processed = processed.and_then(|value| match value {
         Value::String(text) => number::decimal(text),
         value => number::of_json(value),
@@ -169,7 +171,7 @@ fn of_ata(health: &mut Health, members: &Members) {
         .filter(|block| [512.0, 4096.0].contains(block))
         .unwrap_or(512.0);
     statistics(health, members, block);
-    let known = at(members, &["in_smartctl_database"]).and_then(Value::as_bool);
+    let known = value_at(members, &["in_smartctl_database"]).and_then(Value::as_bool);
     let drive = ata::Drive {
         // In versions before 7.3, only the family shows it.
         in_database: known.unwrap_or_else(|| members.contains_key("model_family")),
@@ -182,7 +184,7 @@ fn of_ata(health: &mut Health, members: &Members) {
     if let Some(celsius) = count(members, &["temperature", "current"]) {
         health.set_temperature(celsius);
     }
-    let table = at(members, &["ata_smart_attributes", "table"]).and_then(Value::as_array);
+    let table = value_at(members, &["ata_smart_attributes", "table"]).and_then(Value::as_array);
     let rows = table.into_iter().flatten().filter_map(attribute);
     ata::take(health, &rows.collect::<Vec<_>>(), &drive);
 }
@@ -202,7 +204,7 @@ fn attribute(row: &Value) -> Option<Attribute> {
 
 /// Reads device statistics, which have standard units.
 fn statistics(health: &mut Health, members: &Members, block: f64) {
-    let pages = at(members, &["ata_device_statistics", "pages"]).and_then(Value::as_array);
+    let pages = value_at(members, &["ata_device_statistics", "pages"]).and_then(Value::as_array);
     let rows = pages
         .into_iter()
         .flatten()

@@ -17,7 +17,7 @@ use text::toml::SourceFile;
 use workload::fio::{JobSet, Surroundings, read_overridden};
 use workload::replay::read_iologs;
 
-use super::space::{Choice, Picked, What};
+use super::space::{ScenarioSettings, SettingValue, SweepSetting};
 
 /// Allowed initial states of drives.
 const STATES: [Precondition; 3] = [
@@ -30,26 +30,30 @@ const AT_HAND: usize = 64;
 
 /// A drive in a host, with their messages.
 #[derive(Clone, Debug)]
-struct Known {
+struct CachedMachine {
     words: String,
     machine: Machine,
 }
 
 /// Builds scenarios from the description in their file.
 #[derive(Debug)]
-pub(super) struct Cast {
+pub(super) struct ScenarioBuilder {
     file: SourceFile,
     folder: PathBuf,
     warm_seed: Option<u64>,
-    machines: Mutex<Vec<Known>>,
+    machines: Mutex<Vec<CachedMachine>>,
     /// Job files and the files that they include, each read once.
     files: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
 }
 
-impl Cast {
+impl ScenarioBuilder {
     /// Returns a builder for the sweep in this file; paths are relative to this folder.
-    pub(super) fn new(file: SourceFile, folder: PathBuf, warm_seed: Option<u64>) -> Cast {
-        Cast {
+    pub(super) fn new(
+        file: SourceFile,
+        folder: PathBuf,
+        warm_seed: Option<u64>,
+    ) -> ScenarioBuilder {
+        ScenarioBuilder {
             file,
             folder,
             warm_seed,
@@ -62,13 +66,15 @@ impl Cast {
     ///
     /// # Errors
     /// All problems of its drive, host, state and jobs.
-    pub(super) fn scenario(&self, picked: &Picked<'_>) -> Result<Scenario, Problems> {
+    pub(super) fn scenario(&self, picked: &ScenarioSettings<'_>) -> Result<Scenario, Problems> {
         let machine = self.machine(picked);
         let cores = machine.as_ref().map_or(1, |machine| machine.host().cores);
         match (machine, self.jobs(picked, cores)) {
             (Ok(machine), Ok(set)) => {
                 let state = state_of(picked).unwrap_or(Precondition::Steady);
-                let seed = picked.of(&What::Seed).and_then(|it| it.words.parse().ok());
+                let seed = picked
+                    .value(&SweepSetting::Seed)
+                    .and_then(|it| it.words.parse().ok());
                 let mut scenario = Scenario::jobs(machine, state, set.jobs, seed.unwrap_or(1));
                 scenario.warm_seed = self.warm_seed;
                 Ok(scenario)
@@ -84,23 +90,29 @@ impl Cast {
     ///
     /// # Errors
     /// All problems of both, and of the state's name.
-    pub(super) fn machine(&self, picked: &Picked<'_>) -> Result<Machine, Problems> {
-        let words = |what: &What| picked.of(what).map_or("", |choice| choice.words.as_str());
+    pub(super) fn machine(&self, picked: &ScenarioSettings<'_>) -> Result<Machine, Problems> {
+        let words = |what: &SweepSetting| {
+            picked
+                .value(what)
+                .map_or("", |choice| choice.words.as_str())
+        };
         let figures: Vec<(String, String)> = picked
             .set()
             .map(|(key, choice)| (key.to_owned(), choice.words.clone()))
             .collect();
         let all = format!(
             "{}\n{}\n{figures:?}",
-            words(&What::Drive),
-            words(&What::Host)
+            words(&SweepSetting::Drive),
+            words(&SweepSetting::Host)
         );
         let mut problems = Problems::default();
         if state_of(picked).is_none() {
             let names: Vec<&str> = STATES.iter().map(|state| state.name()).collect();
-            let what = format!("there is no state `{}`", words(&What::State));
-            let at = picked.of(&What::State);
-            problems.0.push(self.at(at, what, Some(names.join(", "))));
+            let what = format!("there is no state `{}`", words(&SweepSetting::State));
+            let at = picked.value(&SweepSetting::State);
+            problems
+                .0
+                .push(self.problem_at(at, what, Some(names.join(", "))));
         }
         if let Some(machine) = self.at_hand(&all) {
             return problems.or(machine);
@@ -109,14 +121,14 @@ impl Cast {
             figures,
             ..Settings::default()
         };
-        let drive = drive_as(&self.path_of(words(&What::Drive)), &settings)
+        let drive = drive_as(&self.path_of(words(&SweepSetting::Drive)), &settings)
             .map_err(|more| problems.0.extend(self.of_drive(picked, more)));
-        let host = catalogue::host(&self.path_of(words(&What::Host))).map_err(|more| {
-            let at = picked.of(&What::Host);
+        let host = catalogue::host(&self.path_of(words(&SweepSetting::Host))).map_err(|more| {
+            let at = picked.value(&SweepSetting::Host);
             let more = more.0.into_iter();
             problems
                 .0
-                .extend(more.map(|it| self.at(at, told(&it, "host"), it.help)));
+                .extend(more.map(|it| self.problem_at(at, problem_text(&it, "host"), it.help)));
         });
         let (Ok(drive), Ok(host)) = (drive, host) else {
             return Err(problems);
@@ -126,7 +138,7 @@ impl Cast {
         if machines.len() >= AT_HAND {
             machines.remove(0);
         }
-        machines.push(Known {
+        machines.push(CachedMachine {
             words: all,
             machine: machine.clone(),
         });
@@ -143,14 +155,18 @@ impl Cast {
     ///
     /// # Errors
     /// All problems of the jobs.
-    pub(super) fn jobs(&self, picked: &Picked<'_>, cores: u16) -> Result<JobSet, Problems> {
+    pub(super) fn jobs(
+        &self,
+        picked: &ScenarioSettings<'_>,
+        cores: u16,
+    ) -> Result<JobSet, Problems> {
         let surroundings = Surroundings {
             environment: &|_| None,
             read: &|path| self.bytes(path),
             processors: cores.into(),
         };
         let options = options(picked);
-        let file = picked.of(&What::JobFile);
+        let file = picked.value(&SweepSetting::JobFile);
         let set = match file {
             Some(file) => {
                 let files = [PathBuf::from(self.path_of(&file.words))];
@@ -196,14 +212,19 @@ impl Cast {
     }
 
     /// Returns a problem at the place of a value, or of the whole file if the value is a default.
-    fn at(&self, choice: Option<&Choice>, what: String, help: Option<String>) -> Problem {
+    fn problem_at(
+        &self,
+        choice: Option<&SettingValue>,
+        what: String,
+        help: Option<String>,
+    ) -> Problem {
         let at = choice.and_then(|choice| choice.at.clone());
         self.file.problem(at, what, help)
     }
 
     /// Returns problems of a drive's file, at the changed figure or otherwise at the drive's name.
-    fn of_drive(&self, picked: &Picked<'_>, problems: Problems) -> Vec<Problem> {
-        let drive = picked.of(&What::Drive);
+    fn of_drive(&self, picked: &ScenarioSettings<'_>, problems: Problems) -> Vec<Problem> {
+        let drive = picked.value(&SweepSetting::Drive);
         let name = drive.map_or("", |choice| choice.words.as_str());
         let problems = problems.0.into_iter().map(|problem| {
             let changed = picked.set().find(|(key, _)| problem.what.contains(*key));
@@ -211,21 +232,21 @@ impl Cast {
             match changed.or(single.filter(|_| problem.origin.ends_with("(changed)"))) {
                 Some((key, choice)) => {
                     let what = format!("set `{key}` on {name}: {}", problem.what);
-                    self.at(Some(choice), what, problem.help)
+                    self.problem_at(Some(choice), what, problem.help)
                 }
-                None => self.at(drive, told(&problem, "drive"), problem.help),
+                None => self.problem_at(drive, problem_text(&problem, "drive"), problem.help),
             }
         });
         problems.collect()
     }
 
     /// Returns a problem of a job, at the option that caused it; problems of job files keep their place.
-    fn of_job(&self, picked: &Picked<'_>, problem: Problem) -> Problem {
+    fn of_job(&self, picked: &ScenarioSettings<'_>, problem: Problem) -> Problem {
         if problem.origin != "command line" {
-            let file = picked.of(&What::JobFile);
+            let file = picked.value(&SweepSetting::JobFile);
             let is_missing = matches!(problem.place, Place::Whole) && file.is_some();
             return match is_missing {
-                true => self.at(file, told(&problem, "job file"), problem.help),
+                true => self.problem_at(file, problem_text(&problem, "job file"), problem.help),
                 false => problem,
             };
         }
@@ -246,12 +267,12 @@ impl Cast {
             Some((key, choice)) => (Some(choice), format!("{key}: {}", problem.what)),
             None => (None, problem.what.clone()),
         };
-        self.at(choice, format!("job: {what}"), problem.help)
+        self.problem_at(choice, format!("job: {what}"), problem.help)
     }
 }
 
 /// Returns the message for a problem in another file, with the kind of that file.
-fn told(problem: &Problem, kind: &str) -> String {
+fn problem_text(problem: &Problem, kind: &str) -> String {
     let bare = Problem {
         help: None,
         ..problem.clone()
@@ -260,13 +281,13 @@ fn told(problem: &Problem, kind: &str) -> String {
 }
 
 /// Returns the initial state of the drive; `None` if there is no state with this name.
-pub(super) fn state_of(picked: &Picked<'_>) -> Option<Precondition> {
-    let name = &picked.of(&What::State)?.words;
+pub(super) fn state_of(picked: &ScenarioSettings<'_>) -> Option<Precondition> {
+    let name = &picked.value(&SweepSetting::State)?.words;
     STATES.into_iter().find(|state| state.name() == name)
 }
 
 /// Returns the options of the jobs as on fio's command line.
-pub(super) fn options(picked: &Picked<'_>) -> Vec<String> {
+pub(super) fn options(picked: &ScenarioSettings<'_>) -> Vec<String> {
     let options = picked.job();
     options
         .map(|(key, choice)| format!("--{key}={}", choice.words))

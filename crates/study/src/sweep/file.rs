@@ -7,8 +7,8 @@ use std::ops::Range;
 use text::toml::{Cursor, Page, SourceFile, parse};
 use toml_edit::Value;
 
-use super::sample::{Between, Dimension, Values, latin_hypercube};
-use super::space::{Axis, Choice, Point, Space, What};
+use super::sample::{Dimension, DimensionValues, NumberRange, latin_hypercube};
+use super::space::{SettingValue, Space, SweepAxis, SweepPoint, SweepSetting};
 use text::problem::Problems;
 
 /// Maximum seed: JSON keeps whole numbers up to 2^53.
@@ -20,7 +20,7 @@ const MOST_SCENARIOS: usize = 1_000_000_000;
 
 /// Content of a sweep's file.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(super) struct SweepContent {
     /// Space of the sweep.
     pub(super) space: Space,
     /// Seed for preconditioning; if `None`, the scenario's seed.
@@ -31,7 +31,7 @@ pub(super) struct Written {
 ///
 /// # Errors
 /// All problems of the file.
-pub(super) fn read(file: &SourceFile) -> Result<Written, Problems> {
+pub(super) fn read(file: &SourceFile) -> Result<SweepContent, Problems> {
     let document = parse(file)?;
     let page = Page::new(file);
     let mut root = Cursor::new(&page, "sweep", document.as_table(), None);
@@ -42,13 +42,14 @@ pub(super) fn read(file: &SourceFile) -> Result<Written, Problems> {
     let hypercube = hypercube(&page, &mut root, &axes);
     if points.is_some() && hypercube.is_some() {
         let what = "both [[point]] and [latin_hypercube]";
-        page.wrong(alone, what, "points can be listed or drawn, but not both");
+        page.add_problem(alone, what, "points can be listed or drawn, but not both");
     }
     drop(root);
     let points = points.or(hypercube);
-    usual(&page, &mut axes, points.as_deref());
+    add_defaults(&page, &mut axes, points.as_deref());
     if let Some(points) = &points {
-        let named: BTreeSet<&What> = points.iter().flatten().map(|(what, _)| what).collect();
+        let named: BTreeSet<&SweepSetting> =
+            points.iter().flatten().map(|(what, _)| what).collect();
         axes.retain(|axis| {
             axis.choices.len() > 1 || !named.contains(&axis.what) || some_lack(points, &axis.what)
         });
@@ -56,72 +57,72 @@ pub(super) fn read(file: &SourceFile) -> Result<Written, Problems> {
     let space = Space::new(axes, points, warm_seed.is_none());
     if space.count().is_none_or(|count| count > MOST_SCENARIOS) {
         let what = format!("more than {MOST_SCENARIOS} scenarios");
-        page.wrong(
+        page.add_problem(
             None,
             what,
             "a Latin hypercube samples a space that is too large",
         );
     }
-    Problems(page.problems.into_inner()).or(Written { space, warm_seed })
+    Problems(page.problems.into_inner()).or(SweepContent { space, warm_seed })
 }
 
 /// Checks whether some points lack this setting.
-fn some_lack(points: &[Point], what: &What) -> bool {
-    let says = |point: &Point| point.iter().any(|(known, _)| known == what);
+fn some_lack(points: &[SweepPoint], what: &SweepSetting) -> bool {
+    let says = |point: &SweepPoint| point.iter().any(|(known, _)| known == what);
     !points.iter().all(says)
 }
 
 /// Adds the defaults of host, state and seed, which are those of every subcommand; a drive and a job are mandatory.
-fn usual(page: &Page<'_>, axes: &mut Vec<Axis>, points: Option<&[Point]>) {
-    let lacks = |axes: &[Axis], what: &What| {
+fn add_defaults(page: &Page<'_>, axes: &mut Vec<SweepAxis>, points: Option<&[SweepPoint]>) {
+    let lacks = |axes: &[SweepAxis], what: &SweepSetting| {
         let fixed = axes.iter().any(|axis| axis.what == *what);
         !fixed && points.is_none_or(|points| some_lack(points, what))
     };
-    if lacks(axes, &What::Drive) {
+    if lacks(axes, &SweepSetting::Drive) {
         let help = "such as drive = [\"p4800x-375\", \"p3700-1600\"]; `drivelab drives` lists them";
-        page.wrong(None, "no drive is named", help);
+        page.add_problem(None, "no drive is named", help);
     }
     let mut whats = axes.iter().map(|axis| &axis.what);
     let of_points = points.unwrap_or_default().iter().flatten();
     let mut of_points = of_points.map(|(what, _)| what);
-    let is_job = |what: &What| matches!(what, What::Job(_) | What::JobFile);
+    let is_job = |what: &SweepSetting| matches!(what, SweepSetting::Job(_) | SweepSetting::JobFile);
     if !whats.any(is_job) && !of_points.any(is_job) {
         let help =
             "a table [job] of fio's options, such as rw = \"randread\", or job_file = \"a.fio\"";
-        page.wrong(None, "there is no job", help);
+        page.add_problem(None, "there is no job", help);
     }
     let usual = [
-        (What::Host, catalogue::TYPICAL_HOST),
-        (What::State, "steady"),
-        (What::Seed, "1"),
+        (SweepSetting::Host, catalogue::TYPICAL_HOST),
+        (SweepSetting::State, "steady"),
+        (SweepSetting::Seed, "1"),
     ];
     for (what, words) in usual {
         if lacks(axes, &what) {
             let words = words.to_owned();
-            let choices = vec![Choice { words, at: None }];
-            axes.push(Axis { what, choices });
+            let choices = vec![SettingValue { words, at: None }];
+            axes.push(SweepAxis { what, choices });
         }
     }
 }
 
 /// Reads all settings of scenarios in one table; `lists`: whether a setting may have more than one value.
-fn values_of(page: &Page<'_>, cursor: &mut Cursor<'_>, lists: bool) -> Vec<Axis> {
+fn values_of(page: &Page<'_>, cursor: &mut Cursor<'_>, lists: bool) -> Vec<SweepAxis> {
     let mut axes = Vec::new();
-    let mut take = |what: What, choices: Option<Vec<Choice>>| {
+    let mut take = |what: SweepSetting, choices: Option<Vec<SettingValue>>| {
         if let Some(choices) = choices.filter(|choices| !choices.is_empty()) {
             if let (false, [_, second, ..]) = (lists, &choices[..]) {
                 let what = format!("{}: a point must have one value", what.name());
-                page.wrong(second.at.clone(), what, "write more points");
+                page.add_problem(second.at.clone(), what, "write more points");
             }
             twice(page, &what, &choices);
-            axes.push(Axis { what, choices });
+            axes.push(SweepAxis { what, choices });
         }
     };
     let simple = [
-        ("drive", What::Drive),
-        ("host", What::Host),
-        ("state", What::State),
-        ("job_file", What::JobFile),
+        ("drive", SweepSetting::Drive),
+        ("host", SweepSetting::Host),
+        ("state", SweepSetting::State),
+        ("job_file", SweepSetting::JobFile),
     ];
     for (key, what) in simple {
         let value = cursor.value(key);
@@ -129,15 +130,15 @@ fn values_of(page: &Page<'_>, cursor: &mut Cursor<'_>, lists: bool) -> Vec<Axis>
         take(what, choices);
     }
     let seeds = cursor.value("seed").map(|value| seeds(page, value));
-    take(What::Seed, seeds);
+    take(SweepSetting::Seed, seeds);
     for (key, value) in cursor.pairs("set") {
         let choices = choices(page, &key, value);
-        take(What::Set(key), Some(choices));
+        take(SweepSetting::Set(key), Some(choices));
     }
     for (key, value) in cursor.pairs("job") {
         if is_option(page, &key, value) {
             let choices = choices(page, &key, value);
-            take(What::Job(key), Some(choices));
+            take(SweepSetting::Job(key), Some(choices));
         }
     }
     axes
@@ -147,7 +148,7 @@ fn values_of(page: &Page<'_>, cursor: &mut Cursor<'_>, lists: bool) -> Vec<Axis>
 fn is_option(page: &Page<'_>, key: &str, value: &Value) -> bool {
     if key == "name" {
         let help = "a job file holds several jobs: job_file = \"a.fio\"";
-        page.wrong(
+        page.add_problem(
             value.span(),
             "job.name: the options here are those of one job",
             help,
@@ -157,12 +158,12 @@ fn is_option(page: &Page<'_>, key: &str, value: &Value) -> bool {
 }
 
 /// Reports values that occur twice.
-fn twice(page: &Page<'_>, what: &What, choices: &[Choice]) {
+fn twice(page: &Page<'_>, what: &SweepSetting, choices: &[SettingValue]) {
     let mut known = BTreeSet::new();
     for choice in choices {
         if !known.insert(&choice.words) {
             let what = format!("{}: `{}` stands twice", what.name(), choice.words);
-            page.wrong(
+            page.add_problem(
                 choice.at.clone(),
                 what,
                 "each value once; repetitions are seeds",
@@ -194,11 +195,11 @@ fn each(value: &Value) -> Vec<&Value> {
 }
 
 /// Reads the values of a figure or option.
-fn choices(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
+fn choices(page: &Page<'_>, key: &str, value: &Value) -> Vec<SettingValue> {
     let mut choices = Vec::new();
     let given = each(value);
     if given.is_empty() {
-        page.wrong(
+        page.add_problem(
             value.span(),
             format!("`{key}` is an empty list"),
             "a value at least",
@@ -207,10 +208,10 @@ fn choices(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
     for one in given {
         let at = one.span().or_else(|| value.span());
         match words(one) {
-            Some(words) => choices.push(Choice { words, at }),
+            Some(words) => choices.push(SettingValue { words, at }),
             None => {
                 let what = format!("`{key}`: neither a text nor a number");
-                page.wrong(
+                page.add_problem(
                     at,
                     what,
                     "such as \"12 W\", 16, or a list [1, 16]; ranges belong in [latin_hypercube]",
@@ -222,19 +223,19 @@ fn choices(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
 }
 
 /// Reads the values of a key whose values are names.
-fn texts(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
+fn texts(page: &Page<'_>, key: &str, value: &Value) -> Vec<SettingValue> {
     let choices = choices(page, key, value);
     for one in each(value)
         .into_iter()
         .filter(|one| one.as_str().is_none() && words(one).is_some())
     {
-        page.wrong(one.span(), format!("`{key}` must be a text in quotes"), "");
+        page.add_problem(one.span(), format!("`{key}` must be a text in quotes"), "");
     }
     choices
 }
 
 /// Reads seeds: a number, a list, or a count starting with 1.
-fn seeds(page: &Page<'_>, value: &Value) -> Vec<Choice> {
+fn seeds(page: &Page<'_>, value: &Value) -> Vec<SettingValue> {
     let help = "a whole number, a list of them, or { from = 1, count = 100 }";
     let at = value.span();
     if let Some(table) = value.as_inline_table() {
@@ -242,10 +243,10 @@ fn seeds(page: &Page<'_>, value: &Value) -> Vec<Choice> {
         let from = cursor.count("from", 0..=MOST_SEED).unwrap_or(1);
         let count = cursor.count("count", 1..=MOST_POINTS);
         if !cursor.has("count") {
-            page.wrong(at.clone(), "seed: `count` is missing", help);
+            page.add_problem(at.clone(), "seed: `count` is missing", help);
         }
         let seeds = from..from.saturating_add(count.unwrap_or(0)).min(MOST_SEED);
-        let choice = |seed: u64| Choice {
+        let choice = |seed: u64| SettingValue {
             words: seed.to_string(),
             at: at.clone(),
         };
@@ -256,27 +257,27 @@ fn seeds(page: &Page<'_>, value: &Value) -> Vec<Choice> {
         let seed = one.as_integer().and_then(|seed| u64::try_from(seed).ok());
         let at = one.span().or_else(|| at.clone());
         match seed.filter(|seed| *seed <= MOST_SEED) {
-            Some(seed) => seeds.push(Choice {
+            Some(seed) => seeds.push(SettingValue {
                 words: seed.to_string(),
                 at,
             }),
-            None => page.wrong(at, "`seed` must be a whole number below 2^53", help),
+            None => page.add_problem(at, "`seed` must be a whole number below 2^53", help),
         }
     }
     seeds
 }
 
 /// Reports settings of points or dimensions that are also axes of the whole sweep.
-fn overlap(page: &Page<'_>, axes: &[Axis], what: &What, at: Option<Range<usize>>) {
+fn overlap(page: &Page<'_>, axes: &[SweepAxis], what: &SweepSetting, at: Option<Range<usize>>) {
     let axis = axes.iter().find(|axis| axis.what == *what);
     if axis.is_some_and(|axis| axis.choices.len() > 1) {
         let what = format!("{} has a list above, and values here", what.name());
-        page.wrong(at, what, "take one of the two away");
+        page.add_problem(at, what, "take one of the two away");
     }
 }
 
 /// Reads the points of `[[point]]`, if there are any.
-fn points(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<Point>> {
+fn points(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[SweepAxis]) -> Option<Vec<SweepPoint>> {
     if !root.has("point") {
         return None;
     }
@@ -284,7 +285,7 @@ fn points(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<P
     let points = tables.into_iter().enumerate().map(|(number, (table, at))| {
         let mut cursor = Cursor::new(page, format!("point {number}"), table, at);
         let said = values_of(page, &mut cursor, false);
-        let mut point = Point::new();
+        let mut point = SweepPoint::new();
         for axis in said {
             let first = axis.choices.into_iter().next();
             overlap(
@@ -301,10 +302,14 @@ fn points(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<P
 }
 
 /// Returns the points of `[latin_hypercube]`, if it is present.
-fn hypercube(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<Point>> {
+fn hypercube(
+    page: &Page<'_>,
+    root: &mut Cursor<'_>,
+    axes: &[SweepAxis],
+) -> Option<Vec<SweepPoint>> {
     let item = root.item("latin_hypercube")?;
     let Some(table) = item.as_table_like() else {
-        page.wrong(
+        page.add_problem(
             item.span(),
             "`latin_hypercube` is not a table",
             "write [latin_hypercube]",
@@ -315,7 +320,7 @@ fn hypercube(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Ve
     let mut cursor = Cursor::new(page, "latin_hypercube", table, at.clone());
     let count = cursor.count("points", 1..=MOST_POINTS);
     if !cursor.has("points") {
-        page.wrong(
+        page.add_problem(
             at.clone(),
             "latin_hypercube: `points` is missing",
             "how many, such as points = 1000",
@@ -324,16 +329,19 @@ fn hypercube(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Ve
     let seed = cursor.count("seed", 0..=MOST_SEED).unwrap_or(1);
     let mut dimensions = Vec::new();
     for (key, what) in [
-        ("drive", What::Drive),
-        ("host", What::Host),
-        ("state", What::State),
+        ("drive", SweepSetting::Drive),
+        ("host", SweepSetting::Host),
+        ("state", SweepSetting::State),
     ] {
         let value = cursor.value(key);
         let choices = value.map(|value| texts(page, key, value));
-        dimensions.extend(choices.map(|choices| (what, Values::Any(choices))));
+        dimensions.extend(choices.map(|choices| (what, DimensionValues::Any(choices))));
     }
-    type Named = fn(String) -> What;
-    for (table, named) in [("set", What::Set as Named), ("job", What::Job as Named)] {
+    type Named = fn(String) -> SweepSetting;
+    for (table, named) in [
+        ("set", SweepSetting::Set as Named),
+        ("job", SweepSetting::Job as Named),
+    ] {
         for (key, value) in cursor.pairs(table) {
             if table == "set" || is_option(page, &key, value) {
                 let values = dimension(page, &key, value);
@@ -345,28 +353,28 @@ fn hypercube(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Ve
     let mut whole = Vec::new();
     for (what, values) in dimensions {
         let place = match &values {
-            Values::Any(choices) => choices.first().and_then(|choice| choice.at.clone()),
-            Values::Between(range) => range.at.clone(),
+            DimensionValues::Any(choices) => choices.first().and_then(|choice| choice.at.clone()),
+            DimensionValues::Between(range) => range.at.clone(),
         };
         overlap(page, axes, &what, place);
-        if !matches!(&values, Values::Any(choices) if choices.is_empty()) {
+        if !matches!(&values, DimensionValues::Any(choices) if choices.is_empty()) {
             whole.push(Dimension { what, values });
         }
     }
     if whole.is_empty() {
         let help =
             "such as [latin_hypercube.job] with iodepth = { from = 1, to = 64, whole = true }";
-        page.wrong(at, "latin_hypercube: nothing is drawn", help);
+        page.add_problem(at, "latin_hypercube: nothing is drawn", help);
     }
     Some(latin_hypercube(&whole, count.unwrap_or(1) as usize, seed))
 }
 
 /// Reads the values of a dimension.
-fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<Values> {
+fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<DimensionValues> {
     let Some(table) = value.as_inline_table() else {
         let choices = choices(page, key, value);
-        twice(page, &What::Set(key.to_owned()), &choices);
-        return Some(Values::Any(choices));
+        twice(page, &SweepSetting::Set(key.to_owned()), &choices);
+        return Some(DimensionValues::Any(choices));
     };
     let at = value.span();
     let mut cursor = Cursor::new(page, key, table, at.clone());
@@ -378,7 +386,7 @@ fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<Values> {
         });
         if number.is_none_or(|number| !number.is_finite()) {
             let help = "such as { from = 1, to = 64 }; a unit stands by itself: unit = \"W\"";
-            cursor.wrong(name, format!("`{name}` must be a number"), help);
+            cursor.add_problem(name, format!("`{name}` must be a number"), help);
         }
         number.filter(|number| number.is_finite())
     };
@@ -386,7 +394,7 @@ fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<Values> {
     let flag = cursor.value("whole");
     let whole = flag.and_then(Value::as_bool);
     if flag.is_some() && whole.is_none() {
-        cursor.wrong("whole", "`whole` must be true or false", "");
+        cursor.add_problem("whole", "`whole` must be true or false", "");
     }
     let whole = whole.unwrap_or(false);
     let scale = cursor.maybe_text("scale");
@@ -395,7 +403,7 @@ fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<Values> {
         None | Some("linear") => false,
         Some("log") => true,
         Some(other) => {
-            cursor.wrong(
+            cursor.add_problem(
                 "scale",
                 format!("`{other}` is not a scale"),
                 "linear or log",
@@ -406,14 +414,14 @@ fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<Values> {
     let (from, to) = (from?, to?);
     let least = if whole { 1.0 } else { f64::MIN_POSITIVE };
     if from >= to {
-        cursor.wrong("to", "the range is empty", "`to` above `from`");
+        cursor.add_problem("to", "the range is empty", "`to` above `from`");
     } else if logarithmic && from < least {
         let help = "from 1 on if whole, else above 0";
-        cursor.wrong("from", "a logarithmic range does not reach so low", help);
+        cursor.add_problem("from", "a logarithmic range does not reach so low", help);
     } else if whole && (from.fract() != 0.0 || to.fract() != 0.0) {
-        cursor.wrong("from", "the ends of whole numbers are whole", "");
+        cursor.add_problem("from", "the ends of whole numbers are whole", "");
     } else {
-        return Some(Values::Between(Between {
+        return Some(DimensionValues::Between(NumberRange {
             from,
             to,
             logarithmic,
@@ -430,7 +438,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    fn of(text: &str) -> Result<Written, Problems> {
+    fn of(text: &str) -> Result<SweepContent, Problems> {
         read(&SourceFile {
             origin: "sweep.toml".into(),
             text: Arc::from(text),
@@ -442,12 +450,12 @@ mod tests {
         let written = of("drive = [\"a\", \"b\"]\n[job]\nrw = \"randread\"\niodepth = [1, 2, 4]\n");
         let space = written.expect("nothing is wrong").space;
         assert_eq!(space.count(), Some(6));
-        let picked = space.at(4);
-        let words = |what: What| picked.of(&what).map(|choice| choice.words.as_str());
-        assert_eq!(words(What::Drive), Some("b"));
-        assert_eq!(words(What::Job("iodepth".into())), Some("2"));
-        assert_eq!(words(What::State), Some("steady"));
-        assert_eq!(words(What::Seed), Some("1"));
+        let picked = space.scenario_settings(4);
+        let words = |what: SweepSetting| picked.value(&what).map(|choice| choice.words.as_str());
+        assert_eq!(words(SweepSetting::Drive), Some("b"));
+        assert_eq!(words(SweepSetting::Job("iodepth".into())), Some("2"));
+        assert_eq!(words(SweepSetting::State), Some("steady"));
+        assert_eq!(words(SweepSetting::Seed), Some("1"));
         assert_eq!(picked.point, None);
     }
 
@@ -459,10 +467,15 @@ mod tests {
         assert_eq!(space.count(), Some(4));
         let shown: Vec<String> = (0..4)
             .map(|index| {
-                let picked = space.at(index);
-                let word = |what: What| picked.of(&what).map_or("-", |it| it.words.as_str());
-                let depth = word(What::Job("iodepth".into()));
-                format!("{} {} {depth}", word(What::Drive), word(What::Seed))
+                let picked = space.scenario_settings(index);
+                let word =
+                    |what: SweepSetting| picked.value(&what).map_or("-", |it| it.words.as_str());
+                let depth = word(SweepSetting::Job("iodepth".into()));
+                format!(
+                    "{} {} {depth}",
+                    word(SweepSetting::Drive),
+                    word(SweepSetting::Seed)
+                )
             })
             .collect();
         assert_eq!(shown, ["a 5 8", "a 6 8", "b 5 1", "b 6 1"]);
@@ -477,14 +490,14 @@ mod tests {
         assert_eq!(space.count(), Some(20));
         let of_a = (0..20).filter(|&index| {
             space
-                .at(index)
-                .of(&What::Drive)
+                .scenario_settings(index)
+                .value(&SweepSetting::Drive)
                 .is_some_and(|it| it.words == "a")
         });
         assert_eq!(of_a.count(), 10);
         let limit = space
-            .at(0)
-            .of(&What::Set("x.limit".into()))
+            .scenario_settings(0)
+            .value(&SweepSetting::Set("x.limit".into()))
             .expect("drawn")
             .words
             .clone();

@@ -22,18 +22,18 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use lab::{GoOn, Lab, Scenario};
+use lab::{Lab, ProgressCallback, Scenario};
 use rayon::prelude::*;
 use text::problem::Problems;
 use text::toml::SourceFile;
 
-pub use parts::{PART, Parts, Trouble, problems};
-pub use table::{Cell, Column, Kind, Row, read as read_table};
+pub use parts::{PART, Parts, SweepError, problems};
+pub use table::{Cell, Column, ColumnType, SweepRow, read as read_table};
 pub use work::{Watch, run};
 
-use cast::Cast;
-use row::Varied;
-use space::{Space, What};
+use cast::ScenarioBuilder;
+use row::VariedColumn;
+use space::{Space, SweepSetting};
 
 /// Maximum number of scenarios whose drives and jobs are checked before any runs. For larger sweeps, this number of
 /// scenarios, spread over all, is checked.
@@ -45,8 +45,8 @@ pub struct Sweep {
     space: Space,
     count: usize,
     warm_seed: Option<u64>,
-    cast: Cast,
-    varied: Vec<Varied>,
+    cast: ScenarioBuilder,
+    varied: Vec<VariedColumn>,
     columns: Vec<Column>,
     definition: String,
     warnings: Vec<String>,
@@ -82,7 +82,7 @@ impl Sweep {
             varied,
             space: written.space,
             warm_seed: written.warm_seed,
-            cast: Cast::new(file, folder.to_owned(), written.warm_seed),
+            cast: ScenarioBuilder::new(file, folder.to_owned(), written.warm_seed),
             definition: String::new(),
             warnings: Vec::new(),
         };
@@ -96,11 +96,12 @@ impl Sweep {
         let (mut machines, mut jobs) = (Vec::new(), Vec::new());
         let (mut machines_known, mut jobs_known) = (BTreeSet::new(), BTreeSet::new());
         for index in self.space.probes(LOOKED_AT) {
-            let picked = self.space.at(index);
-            let words = |of_jobs: bool| -> Vec<(What, String)> {
+            let picked = self.space.scenario_settings(index);
+            let words = |of_jobs: bool| -> Vec<(SweepSetting, String)> {
                 let values = picked.values.iter();
                 let own = values.filter(|(what, _)| {
-                    matches!(what, What::JobFile | What::Job(_)) == of_jobs && **what != What::Seed
+                    matches!(what, SweepSetting::JobFile | SweepSetting::Job(_)) == of_jobs
+                        && **what != SweepSetting::Seed
                 });
                 own.map(|(what, it)| ((*what).clone(), it.words.clone()))
                     .collect()
@@ -112,7 +113,7 @@ impl Sweep {
                 jobs.push(index);
             }
         }
-        let at = |index: &usize| self.space.at(*index);
+        let at = |index: &usize| self.space.scenario_settings(*index);
         let machines = machines
             .par_iter()
             .map(|index| self.cast.machine(&at(index)).err());
@@ -146,9 +147,9 @@ impl Sweep {
         }
         let mut known = BTreeSet::new();
         for index in self.space.probes(LOOKED_AT) {
-            let picked = self.space.at(index);
-            let words = |what: &What| picked.of(what).map_or("", |it| it.words.as_str());
-            let (drive, host) = (words(&What::Drive), words(&What::Host));
+            let picked = self.space.scenario_settings(index);
+            let words = |what: &SweepSetting| picked.value(what).map_or("", |it| it.words.as_str());
+            let (drive, host) = (words(&SweepSetting::Drive), words(&SweepSetting::Host));
             if known.insert((drive.to_owned(), host.to_owned()))
                 && let Ok(machine) = self.cast.machine(&picked)
             {
@@ -212,7 +213,7 @@ impl Sweep {
 
     /// Returns the command that repeats a scenario, in the folder of the sweep's file.
     pub fn command(&self, index: usize) -> String {
-        row::command(&self.space.at(index), self.warm_seed)
+        row::command(&self.space.scenario_settings(index), self.warm_seed)
     }
 
     /// Returns a scenario.
@@ -220,13 +221,13 @@ impl Sweep {
     /// # Errors
     /// All problems of its drive, host and jobs.
     pub fn scenario(&self, index: usize) -> Result<Scenario, Problems> {
-        self.cast.scenario(&self.space.at(index))
+        self.cast.scenario(&self.space.scenario_settings(index))
     }
 
     /// Runs a scenario and returns its row, or `None` if it was stopped. Problems are reported in the row's column
     /// `problem`.
-    pub fn row(&self, index: usize, lab: &Lab, go_on: GoOn<'_>) -> Option<Row> {
-        let picked = self.space.at(index);
+    pub fn row(&self, index: usize, lab: &Lab, go_on: ProgressCallback<'_>) -> Option<SweepRow> {
+        let picked = self.space.scenario_settings(index);
         let outcome =
             self.cast
                 .scenario(&picked)

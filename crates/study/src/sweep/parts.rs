@@ -12,11 +12,11 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use lab::{GoOn, Lab};
+use lab::{Lab, ProgressCallback};
 use text::problem::{Place, Problem, Problems};
 
 use super::Sweep;
-use super::table::{Cell, Row, Table, about, column, read};
+use super::table::{Cell, ParquetTable, SweepRow, column, description, read};
 
 /// Scenarios of a part: the maximum that a killed program loses of each part in progress.
 pub const PART: usize = 100;
@@ -27,20 +27,20 @@ const DEFINITION: &str = "definition";
 
 /// Error that prevents a sweep from continuing.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum SweepError {
     /// Invalid input.
     Input(Problems),
     /// A failed operation: what failed, and the error.
     Failed(String),
 }
 
-impl Trouble {
-    fn failed(doing: &str, path: &Path, error: impl Display) -> Trouble {
-        Trouble::Failed(format!("{doing} {}: {error}", path.display()))
+impl SweepError {
+    fn failed(doing: &str, path: &Path, error: impl Display) -> SweepError {
+        SweepError::Failed(format!("{doing} {}: {error}", path.display()))
     }
 
-    fn asked(output: &Path, what: &str, help: String) -> Trouble {
-        Trouble::Input(Problems(vec![Problem {
+    fn invalid_output(output: &Path, what: &str, help: String) -> SweepError {
+        SweepError::Input(Problems(vec![Problem {
             origin: output.display().to_string(),
             place: Place::Whole,
             what: what.into(),
@@ -60,8 +60,8 @@ pub struct Parts<'a> {
 }
 
 /// Returns the file content of a part.
-fn file_of(sweep: &Sweep, rows: &[Row]) -> Result<Vec<u8>, String> {
-    let written = Table::new(Vec::new(), sweep.columns(), "").and_then(|mut table| {
+fn file_of(sweep: &Sweep, rows: &[SweepRow]) -> Result<Vec<u8>, String> {
+    let written = ParquetTable::new(Vec::new(), sweep.columns(), "").and_then(|mut table| {
         table.add(rows)?;
         table.finish()
     });
@@ -78,16 +78,16 @@ impl Sweep {
         &self,
         part: usize,
         lab: &Lab,
-        go_on: GoOn<'_>,
-    ) -> Result<Option<Vec<u8>>, Trouble> {
+        go_on: ProgressCallback<'_>,
+    ) -> Result<Option<Vec<u8>>, SweepError> {
         let rows = self.part(part).map(|index| self.row(index, lab, go_on));
-        let Some(rows) = rows.collect::<Option<Vec<Row>>>() else {
+        let Some(rows) = rows.collect::<Option<Vec<SweepRow>>>() else {
             return Ok(None);
         };
         let doing = format!("part {part}: ");
         let file = file_of(self, &rows);
         file.map(Some)
-            .map_err(|error| Trouble::Failed(doing + &error))
+            .map_err(|error| SweepError::Failed(doing + &error))
     }
 }
 
@@ -97,7 +97,7 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// The file or the parts next to it belong to another sweep or version, another process works on them, or they
     /// cannot be written.
-    pub fn open(sweep: &'a Sweep, output: &Path) -> Result<Parts<'a>, Trouble> {
+    pub fn open(sweep: &'a Sweep, output: &Path) -> Result<Parts<'a>, SweepError> {
         let mut folder = output.as_os_str().to_owned();
         folder.push(".parts");
         let mut parts = Parts {
@@ -108,10 +108,10 @@ impl<'a> Parts<'a> {
         };
         if output.exists() {
             let file =
-                File::open(output).map_err(|error| Trouble::failed("reading", output, error))?;
-            if about(file).as_deref() != Some(sweep.definition()) {
+                File::open(output).map_err(|error| SweepError::failed("reading", output, error))?;
+            if description(file).as_deref() != Some(sweep.definition()) {
                 let help = "move it away, or name another file".to_owned();
-                return Err(Trouble::asked(
+                return Err(SweepError::invalid_output(
                     output,
                     "is there, and is not of this sweep and version",
                     help,
@@ -124,8 +124,8 @@ impl<'a> Parts<'a> {
     }
 
     /// Creates the folder, or checks that it belongs to this sweep, and returns its lock.
-    fn begin(&self) -> Result<File, Trouble> {
-        let failed = |error| Trouble::failed("writing", &self.folder, error);
+    fn begin(&self) -> Result<File, SweepError> {
+        let failed = |error| SweepError::failed("writing", &self.folder, error);
         fs::create_dir_all(&self.folder).map_err(failed)?;
         let path = self.folder.join(DEFINITION);
         if !path.exists() {
@@ -134,7 +134,7 @@ impl<'a> Parts<'a> {
         let lock = File::open(&path).map_err(failed)?;
         if lock.try_lock().is_err() {
             let help = "wait for it, or name another file".to_owned();
-            return Err(Trouble::asked(
+            return Err(SweepError::invalid_output(
                 &self.output,
                 "another drivelab writes its parts",
                 help,
@@ -144,7 +144,7 @@ impl<'a> Parts<'a> {
         if said != self.sweep.definition().as_bytes() {
             let help = format!("take {} away, or name another file", self.folder.display());
             let what = "its parts are those of another sweep, other drives or another version";
-            return Err(Trouble::asked(&self.output, what, help));
+            return Err(SweepError::invalid_output(&self.output, what, help));
         }
         Ok(lock)
     }
@@ -162,11 +162,11 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn missing(&self) -> Result<Vec<usize>, Trouble> {
+    pub fn missing(&self) -> Result<Vec<usize>, SweepError> {
         if self.is_complete() {
             return Ok(Vec::new());
         }
-        let failed = |error| Trouble::failed("reading", &self.folder, error);
+        let failed = |error| SweepError::failed("reading", &self.folder, error);
         let mut there = BTreeSet::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             there.insert(entry.map_err(failed)?.path());
@@ -181,10 +181,10 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// The rows cannot be written.
-    pub fn keep(&self, part: usize, rows: &[Row]) -> Result<(), Trouble> {
+    pub fn keep(&self, part: usize, rows: &[SweepRow]) -> Result<(), SweepError> {
         let path = self.path(part);
         let bytes = file_of(self.sweep, rows);
-        let bytes = bytes.map_err(|error| Trouble::failed("writing", &path, error))?;
+        let bytes = bytes.map_err(|error| SweepError::failed("writing", &path, error))?;
         write_whole(&path, &bytes)
     }
 
@@ -192,13 +192,13 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// The file is not a part of this sweep, or cannot be written.
-    pub fn keep_file(&self, part: usize, file: Vec<u8>) -> Result<(), Trouble> {
+    pub fn keep_file(&self, part: usize, file: Vec<u8>) -> Result<(), SweepError> {
         let path = self.path(part);
         let (columns, rows) = read(bytes::Bytes::from(file))
-            .map_err(|error| Trouble::failed("reading what was run of", &path, error))?;
+            .map_err(|error| SweepError::failed("reading what was run of", &path, error))?;
         if columns != self.sweep.columns() || rows.len() != self.sweep.part(part).len() {
             let error = "it is of another sweep, other drives or another version";
-            return Err(Trouble::failed("keeping", &path, error));
+            return Err(SweepError::failed("keeping", &path, error));
         }
         self.keep(part, &rows)
     }
@@ -207,26 +207,26 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// A part cannot be read, or the result cannot be written.
-    pub fn finish(self) -> Result<(), Trouble> {
+    pub fn finish(self) -> Result<(), SweepError> {
         if !self.is_complete() {
             let unfinished = self.folder.join("result");
             self.write(&unfinished)?;
             let renamed = fs::rename(&unfinished, &self.output);
-            renamed.map_err(|error| Trouble::failed("writing", &self.output, error))?;
+            renamed.map_err(|error| SweepError::failed("writing", &self.output, error))?;
         }
         let said = fs::read(self.folder.join(DEFINITION)).unwrap_or_default();
         if said == self.sweep.definition().as_bytes() {
             let gone = fs::remove_dir_all(&self.folder);
-            gone.map_err(|error| Trouble::failed("removing", &self.folder, error))?;
+            gone.map_err(|error| SweepError::failed("removing", &self.folder, error))?;
         }
         Ok(())
     }
 
-    fn write(&self, path: &Path) -> Result<(), Trouble> {
-        let failed = |error: &dyn Display| Trouble::failed("writing", path, error);
+    fn write(&self, path: &Path) -> Result<(), SweepError> {
+        let failed = |error: &dyn Display| SweepError::failed("writing", path, error);
         let file = File::create(path).map_err(|error| failed(&error))?;
         let file = std::io::BufWriter::new(file);
-        let table = Table::new(file, self.sweep.columns(), self.sweep.definition());
+        let table = ParquetTable::new(file, self.sweep.columns(), self.sweep.definition());
         let mut table = table.map_err(|error| failed(&error))?;
         let parts: Vec<usize> = (0..self.sweep.parts()).collect();
         for group in parts.chunks(GROUP) {
@@ -241,9 +241,9 @@ impl<'a> Parts<'a> {
         flushed.map_err(|error| failed(&error))
     }
 
-    fn rows(&self, part: usize) -> Result<Vec<Row>, Trouble> {
+    fn rows(&self, part: usize) -> Result<Vec<SweepRow>, SweepError> {
         let path = self.path(part);
-        let failed = |error: &dyn Display| Trouble::failed("reading", &path, error);
+        let failed = |error: &dyn Display| SweepError::failed("reading", &path, error);
         let file = File::open(&path).map_err(|error| failed(&error))?;
         let (columns, rows) = read(file).map_err(|error| failed(&error))?;
         if columns != self.sweep.columns() || rows.len() != self.sweep.part(part).len() {
@@ -257,8 +257,8 @@ impl<'a> Parts<'a> {
 ///
 /// # Errors
 /// The result cannot be read.
-pub fn problems(output: &Path) -> Result<(usize, Option<(usize, String)>), Trouble> {
-    let failed = |error: &dyn Display| Trouble::failed("reading", output, error);
+pub fn problems(output: &Path) -> Result<(usize, Option<(usize, String)>), SweepError> {
+    let failed = |error: &dyn Display| SweepError::failed("reading", output, error);
     let file = File::open(output).map_err(|error| failed(&error))?;
     let cells = column(file, "problem").map_err(|error| failed(&error))?;
     let mut said = (0..).zip(cells).filter_map(|(scenario, cell)| match cell {
@@ -270,12 +270,12 @@ pub fn problems(output: &Path) -> Result<(usize, Option<(usize, String)>), Troub
 }
 
 /// Writes a file atomically: completely or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SweepError> {
     let unfinished = path.with_extension("unfinished");
     let written = File::create(&unfinished).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()
     });
     let renamed = written.and_then(|()| fs::rename(&unfinished, path));
-    renamed.map_err(|error| Trouble::failed("writing", path, error))
+    renamed.map_err(|error| SweepError::failed("writing", path, error))
 }

@@ -6,17 +6,17 @@ use statistics::Measured;
 use text::problem::Problems;
 
 use crate::review::measure::{Keep, figures, measurement};
-use crate::review::results::{Figures, Latency};
+use crate::review::results::{DirectionResult, LatencySummary};
 
 use super::cast::options;
-use super::space::{Choice, Picked, Space, What};
-use super::table::{Cell, Column, Kind, Row};
+use super::space::{ScenarioSettings, SettingValue, Space, SweepSetting};
+use super::table::{Cell, Column, ColumnType, SweepRow};
 
 /// Returns the results of a thread in one direction.
-type Direction = fn(&ThreadOutcome) -> &Measured;
+type DirectionAccessor = fn(&ThreadOutcome) -> &Measured;
 
 /// Directions that may be counted, each with the prefix of its columns.
-const DIRECTIONS: [(&str, Direction); 4] = [
+const DIRECTIONS: [(&str, DirectionAccessor); 4] = [
     ("read", |thread| &thread.read),
     ("write", |thread| &thread.write),
     ("trim", |thread| &thread.trim),
@@ -24,35 +24,35 @@ const DIRECTIONS: [(&str, Direction); 4] = [
 ];
 
 /// Columns with the conditions that repeat a scenario.
-const CONDITIONS: [(&str, Kind); 12] = [
-    ("scenario", Kind::Whole),
-    ("point", Kind::Whole),
-    ("drive", Kind::Text),
-    ("set", Kind::Text),
-    ("host", Kind::Text),
-    ("state", Kind::Text),
-    ("job_file", Kind::Text),
-    ("job", Kind::Text),
-    ("seed", Kind::Whole),
-    ("warm_seed", Kind::Whole),
-    ("version", Kind::Text),
-    ("command", Kind::Text),
+const CONDITIONS: [(&str, ColumnType); 12] = [
+    ("scenario", ColumnType::Whole),
+    ("point", ColumnType::Whole),
+    ("drive", ColumnType::Text),
+    ("set", ColumnType::Text),
+    ("host", ColumnType::Text),
+    ("state", ColumnType::Text),
+    ("job_file", ColumnType::Text),
+    ("job", ColumnType::Text),
+    ("seed", ColumnType::Whole),
+    ("warm_seed", ColumnType::Whole),
+    ("version", ColumnType::Text),
+    ("command", ColumnType::Text),
 ];
 
 /// Columns of each direction.
-const OF_A_DIRECTION: [(&str, Kind); 12] = [
-    ("ios", Kind::Whole),
-    ("errors", Kind::Whole),
-    ("iops", Kind::Number),
-    ("mb_s", Kind::Number),
-    ("mean_us", Kind::Number),
-    ("min_us", Kind::Number),
-    ("p50_us", Kind::Number),
-    ("p99_us", Kind::Number),
-    ("p99_9_us", Kind::Number),
-    ("p99_99_us", Kind::Number),
-    ("p99_999_us", Kind::Number),
-    ("max_us", Kind::Number),
+const OF_A_DIRECTION: [(&str, ColumnType); 12] = [
+    ("ios", ColumnType::Whole),
+    ("errors", ColumnType::Whole),
+    ("iops", ColumnType::Number),
+    ("mb_s", ColumnType::Number),
+    ("mean_us", ColumnType::Number),
+    ("min_us", ColumnType::Number),
+    ("p50_us", ColumnType::Number),
+    ("p99_us", ColumnType::Number),
+    ("p99_9_us", ColumnType::Number),
+    ("p99_99_us", ColumnType::Number),
+    ("p99_999_us", ColumnType::Number),
+    ("max_us", ColumnType::Number),
 ];
 
 /// Columns of all directions together.
@@ -87,13 +87,13 @@ fn ending(unit: &str) -> String {
 
 /// How a varied setting is shown in a column of its own.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Varied {
-    what: What,
+pub(super) struct VariedColumn {
+    what: SweepSetting,
     column: Column,
 }
 
-impl Varied {
-    fn of(what: &What, choices: &[&Choice]) -> Varied {
+impl VariedColumn {
+    fn new(what: &SweepSetting, choices: &[&SettingValue]) -> VariedColumn {
         let whole = choices.iter().all(|it| it.words.parse::<i64>().is_ok());
         let units: Option<Vec<&str>> = choices
             .iter()
@@ -103,52 +103,53 @@ impl Varied {
         let unit = units.and_then(|units| {
             let first = units.first().copied().unwrap_or_default();
             let one = units.iter().all(|unit| *unit == first);
-            let may = first.is_empty() || matches!(what, What::Set(_));
+            let may = first.is_empty() || matches!(what, SweepSetting::Set(_));
             (one && may).then_some(first)
         });
         let (kind, ending) = match (whole, unit) {
-            (true, _) => (Kind::Whole, String::new()),
-            (false, Some(unit)) => (Kind::Number, ending(unit)),
-            (false, None) => (Kind::Text, String::new()),
+            (true, _) => (ColumnType::Whole, String::new()),
+            (false, Some(unit)) => (ColumnType::Number, ending(unit)),
+            (false, None) => (ColumnType::Text, String::new()),
         };
         let name = format!("{}{ending}", what.name());
         let what = what.clone();
         let column = Column { name, kind };
-        Varied { what, column }
+        VariedColumn { what, column }
     }
 
-    fn cell(&self, picked: &Picked<'_>) -> Cell {
-        let Some(choice) = picked.of(&self.what) else {
+    fn cell(&self, picked: &ScenarioSettings<'_>) -> Cell {
+        let Some(choice) = picked.value(&self.what) else {
             return Cell::Empty;
         };
         match self.column.kind {
-            Kind::Whole => choice.words.parse().map_or(Cell::Empty, Cell::Whole),
-            Kind::Number => number_and_unit(&choice.words)
+            ColumnType::Whole => choice.words.parse().map_or(Cell::Empty, Cell::Whole),
+            ColumnType::Number => number_and_unit(&choice.words)
                 .map_or(Cell::Empty, |(number, _)| Cell::Number(number)),
-            Kind::Text => Cell::Text(choice.words.clone()),
+            ColumnType::Text => Cell::Text(choice.words.clone()),
         }
     }
 }
 
 /// Returns the settings that have a column of their own: changed figures and options that vary between scenarios.
-pub(super) fn varied(space: &Space) -> Vec<Varied> {
+pub(super) fn varied(space: &Space) -> Vec<VariedColumn> {
     let varied = space.varied().into_iter();
-    let own = varied.filter(|(what, _)| matches!(what, What::Set(_) | What::Job(_)));
-    own.map(|(what, choices)| Varied::of(what, &choices))
+    let own =
+        varied.filter(|(what, _)| matches!(what, SweepSetting::Set(_) | SweepSetting::Job(_)));
+    own.map(|(what, choices)| VariedColumn::new(what, &choices))
         .collect()
 }
 
 /// Returns all columns.
-pub(super) fn columns(varied: &[Varied]) -> Vec<Column> {
-    let plain = |name: &str, kind: Kind| Column {
+pub(super) fn columns(varied: &[VariedColumn]) -> Vec<Column> {
+    let plain = |name: &str, kind: ColumnType| Column {
         name: name.to_owned(),
         kind,
     };
     let conditions = CONDITIONS.iter().map(|&(name, kind)| plain(name, kind));
     let mut columns: Vec<Column> = conditions.collect();
     columns.extend(varied.iter().map(|varied| varied.column.clone()));
-    columns.push(plain("problem", Kind::Text));
-    columns.extend(MEANWHILE.iter().map(|name| plain(name, Kind::Number)));
+    columns.push(plain("problem", ColumnType::Text));
+    columns.extend(MEANWHILE.iter().map(|name| plain(name, ColumnType::Number)));
     for (direction, _) in DIRECTIONS {
         let own = OF_A_DIRECTION.iter();
         columns.extend(own.map(|&(name, kind)| plain(&format!("{direction}_{name}"), kind)));
@@ -166,26 +167,26 @@ fn quoted(word: &str) -> String {
 }
 
 /// Returns the command that repeats a scenario, in the folder of the sweep's file.
-pub(super) fn command(picked: &Picked<'_>, warm_seed: Option<u64>) -> String {
-    let words = |what: &What| picked.of(what).map(|choice| choice.words.as_str());
+pub(super) fn command(picked: &ScenarioSettings<'_>, warm_seed: Option<u64>) -> String {
+    let words = |what: &SweepSetting| picked.value(what).map(|choice| choice.words.as_str());
     let mut command = String::from("drivelab run");
     let mut add = |word: &str| {
         command.push(' ');
         command.push_str(&quoted(word));
     };
-    if let Some(file) = words(&What::JobFile) {
+    if let Some(file) = words(&SweepSetting::JobFile) {
         add(file);
     }
-    if let Some(drive) = words(&What::Drive) {
+    if let Some(drive) = words(&SweepSetting::Drive) {
         add(drive);
     }
     for (key, choice) in picked.set() {
         add(&format!("--set={key}={}", choice.words));
     }
     for (option, what) in [
-        ("host", What::Host),
-        ("state", What::State),
-        ("seed", What::Seed),
+        ("host", SweepSetting::Host),
+        ("state", SweepSetting::State),
+        ("seed", SweepSetting::Seed),
     ] {
         if let Some(words) = words(&what) {
             add(&format!("--{option}={words}"));
@@ -203,11 +204,11 @@ pub(super) fn command(picked: &Picked<'_>, warm_seed: Option<u64>) -> String {
 /// Returns the row of a scenario with the result `outcome`.
 pub(super) fn row(
     index: usize,
-    picked: &Picked<'_>,
+    picked: &ScenarioSettings<'_>,
     warm_seed: Option<u64>,
-    varied: &[Varied],
+    varied: &[VariedColumn],
     outcome: &Result<Outcome, Problems>,
-) -> Row {
+) -> SweepRow {
     let mut row = conditions(index, picked, warm_seed);
     row.extend(varied.iter().map(|varied| varied.cell(picked)));
     match outcome {
@@ -225,9 +226,9 @@ pub(super) fn row(
     row
 }
 
-fn conditions(index: usize, picked: &Picked<'_>, warm_seed: Option<u64>) -> Row {
-    let text = |what: &What| {
-        let choice = picked.of(what);
+fn conditions(index: usize, picked: &ScenarioSettings<'_>, warm_seed: Option<u64>) -> SweepRow {
+    let text = |what: &SweepSetting| {
+        let choice = picked.value(what);
         choice.map_or(Cell::Empty, |choice| Cell::Text(choice.words.clone()))
     };
     let whole = |number: Option<u64>| {
@@ -238,19 +239,21 @@ fn conditions(index: usize, picked: &Picked<'_>, warm_seed: Option<u64>) -> Row 
         .set()
         .map(|(key, choice)| format!("{key}={}", choice.words));
     let set: Vec<String> = set.collect();
-    let seed = picked.of(&What::Seed).and_then(|it| it.words.parse().ok());
+    let seed = picked
+        .value(&SweepSetting::Seed)
+        .and_then(|it| it.words.parse().ok());
     vec![
         whole(Some(index as u64)),
         whole(picked.point.map(|point| point as u64)),
-        text(&What::Drive),
+        text(&SweepSetting::Drive),
         if set.is_empty() {
             Cell::Empty
         } else {
             Cell::Text(set.join("; "))
         },
-        text(&What::Host),
-        text(&What::State),
-        text(&What::JobFile),
+        text(&SweepSetting::Host),
+        text(&SweepSetting::State),
+        text(&SweepSetting::JobFile),
         Cell::Text(options(picked).join(" ")),
         whole(seed),
         whole(warm_seed.or(seed)),
@@ -263,7 +266,7 @@ fn number(number: Option<f64>) -> Cell {
     number.map_or(Cell::Empty, Cell::Number)
 }
 
-fn results(outcome: &Outcome, row: &mut Row) {
+fn results(outcome: &Outcome, row: &mut SweepRow) {
     let all = measurement(&[outcome], Keep::default());
     let meanwhile = [
         Some(all.seconds),
@@ -283,10 +286,10 @@ fn results(outcome: &Outcome, row: &mut Row) {
     }
 }
 
-fn of_a_direction(figures: &Figures, row: &mut Row) {
+fn of_a_direction(figures: &DirectionResult, row: &mut SweepRow) {
     let count = |count: u64| i64::try_from(count).map_or(Cell::Empty, Cell::Whole);
     row.extend([count(figures.ios), count(figures.errors)]);
-    let Latency {
+    let LatencySummary {
         mean_us,
         min_us,
         p50_us,

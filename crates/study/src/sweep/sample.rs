@@ -8,7 +8,7 @@
 use model::random::Stream;
 use text::digits::significant;
 
-use super::space::{Choice, Point, What};
+use super::space::{SettingValue, SweepPoint, SweepSetting};
 
 /// Digits of a sampled number, as it is written and used.
 const DIGITS: usize = 6;
@@ -17,23 +17,23 @@ const DIGITS: usize = 6;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Dimension {
     /// Setting that the dimension varies.
-    pub(super) what: What,
+    pub(super) what: SweepSetting,
     /// Values of the setting.
-    pub(super) values: Values,
+    pub(super) values: DimensionValues,
 }
 
 /// Values of a dimension.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Values {
+pub(super) enum DimensionValues {
     /// Any of these, with equal frequency (up to a difference of one).
-    Any(Vec<Choice>),
+    Any(Vec<SettingValue>),
     /// A number in a range.
-    Between(Between),
+    Between(NumberRange),
 }
 
 /// A range of numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Between {
+pub(super) struct NumberRange {
     /// Lower bound.
     pub(super) from: f64,
     /// Upper bound.
@@ -48,9 +48,9 @@ pub(super) struct Between {
     pub(super) at: Option<std::ops::Range<usize>>,
 }
 
-impl Between {
+impl NumberRange {
     /// Returns the value at this share of the range, 0 to 1.
-    fn value(&self, share: f64) -> Choice {
+    fn value(&self, share: f64) -> SettingValue {
         // All whole numbers are equally likely, including the bounds.
         let edge = if self.whole { 0.5 } else { 0.0 };
         let (from, to) = (self.from - edge, self.to + edge);
@@ -67,7 +67,7 @@ impl Between {
             true => number,
             false => format!("{number} {}", self.unit),
         };
-        Choice {
+        SettingValue {
             words,
             at: self.at.clone(),
         }
@@ -75,23 +75,27 @@ impl Between {
 }
 
 /// Returns this number of points in these dimensions. An additional dimension does not change the others.
-pub(super) fn latin_hypercube(dimensions: &[Dimension], points: usize, seed: u64) -> Vec<Point> {
-    let mut all = vec![Point::new(); points];
+pub(super) fn latin_hypercube(
+    dimensions: &[Dimension],
+    points: usize,
+    seed: u64,
+) -> Vec<SweepPoint> {
+    let mut all = vec![SweepPoint::new(); points];
     for dimension in dimensions {
         let name = format!("latin hypercube {}", dimension.what.name());
         let mut stream = Stream::new(seed, &name);
         let mut parts: Vec<usize> = (0..points).collect();
         for last in (1..points).rev() {
-            parts.swap(last, stream.below(last as u64 + 1) as usize);
+            parts.swap(last, stream.uniform_below(last as u64 + 1) as usize);
         }
         for (point, part) in all.iter_mut().zip(parts) {
             let share = (part as f64 + stream.unit()) / points as f64;
             let choice = match &dimension.values {
-                Values::Any(choices) => {
+                DimensionValues::Any(choices) => {
                     let at = (share * choices.len() as f64) as usize;
                     choices[at.min(choices.len() - 1)].clone()
                 }
-                Values::Between(range) => range.value(share),
+                DimensionValues::Between(range) => range.value(share),
             };
             point.push((dimension.what.clone(), choice));
         }
@@ -106,8 +110,8 @@ mod tests {
     fn between(from: f64, to: f64, logarithmic: bool, whole: bool) -> Dimension {
         let unit = String::new();
         Dimension {
-            what: What::Job("iodepth".into()),
-            values: Values::Between(Between {
+            what: SweepSetting::Job("iodepth".into()),
+            values: DimensionValues::Between(NumberRange {
                 from,
                 to,
                 logarithmic,
@@ -162,8 +166,8 @@ mod tests {
     fn the_seed_decides_and_another_dimension_does_not() {
         let one = between(0.0, 1.0, false, false);
         let any = Dimension {
-            what: What::Drive,
-            values: Values::Any(vec![Choice {
+            what: SweepSetting::Drive,
+            values: DimensionValues::Any(vec![SettingValue {
                 words: "a".into(),
                 at: None,
             }]),

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// A setting that may differ between scenarios, from the slowest to the fastest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum SweepSetting {
     /// The drive or pool.
     Drive,
     /// A figure of the drive's file, by its dotted key.
@@ -26,24 +26,24 @@ pub(super) enum What {
     Job(String),
 }
 
-impl What {
+impl SweepSetting {
     /// Returns the name as in the sweep's file.
     pub(super) fn name(&self) -> String {
         match self {
-            What::Drive => "drive".into(),
-            What::Set(key) => format!("set.{key}"),
-            What::State => "state".into(),
-            What::Seed => "seed".into(),
-            What::Host => "host".into(),
-            What::JobFile => "job_file".into(),
-            What::Job(option) => format!("job.{option}"),
+            SweepSetting::Drive => "drive".into(),
+            SweepSetting::Set(key) => format!("set.{key}"),
+            SweepSetting::State => "state".into(),
+            SweepSetting::Seed => "seed".into(),
+            SweepSetting::Host => "host".into(),
+            SweepSetting::JobFile => "job_file".into(),
+            SweepSetting::Job(option) => format!("job.{option}"),
         }
     }
 }
 
 /// One value, as written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Choice {
+pub(super) struct SettingValue {
     /// Text of the value: `p4800x-375`, `12 W`, `16`.
     pub(super) words: String,
     /// Position in the sweep's file.
@@ -52,44 +52,44 @@ pub(super) struct Choice {
 
 /// A setting with its values, each combined with all values of the other axes.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Axis {
+pub(super) struct SweepAxis {
     /// The setting.
-    pub(super) what: What,
+    pub(super) what: SweepSetting,
     /// Values of the setting, at least one.
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<SettingValue>,
 }
 
 /// The settings that one point fixes.
-pub(super) type Point = Vec<(What, Choice)>;
+pub(super) type SweepPoint = Vec<(SweepSetting, SettingValue)>;
 
 /// The settings of one scenario.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Picked<'a> {
+pub(super) struct ScenarioSettings<'a> {
     /// Index of the point, starting with 0; `None` in a grid.
     pub(super) point: Option<usize>,
     /// The value of every setting that has one.
-    pub(super) values: Vec<(&'a What, &'a Choice)>,
+    pub(super) values: Vec<(&'a SweepSetting, &'a SettingValue)>,
 }
 
-impl<'a> Picked<'a> {
+impl<'a> ScenarioSettings<'a> {
     /// Returns the value of a setting.
-    pub(super) fn of(&self, what: &What) -> Option<&'a Choice> {
+    pub(super) fn value(&self, what: &SweepSetting) -> Option<&'a SettingValue> {
         let found = self.values.iter().find(|(known, _)| *known == what);
         found.map(|(_, choice)| *choice)
     }
 
     /// Returns the changed figures, with their keys.
-    pub(super) fn set(&self) -> impl Iterator<Item = (&'a str, &'a Choice)> + '_ {
+    pub(super) fn set(&self) -> impl Iterator<Item = (&'a str, &'a SettingValue)> + '_ {
         self.values.iter().filter_map(|(what, choice)| match what {
-            What::Set(key) => Some((key.as_str(), *choice)),
+            SweepSetting::Set(key) => Some((key.as_str(), *choice)),
             _ => None,
         })
     }
 
     /// Returns the options of fio's jobs, with their names.
-    pub(super) fn job(&self) -> impl Iterator<Item = (&'a str, &'a Choice)> + '_ {
+    pub(super) fn job(&self) -> impl Iterator<Item = (&'a str, &'a SettingValue)> + '_ {
         self.values.iter().filter_map(|(what, choice)| match what {
-            What::Job(option) => Some((option.as_str(), *choice)),
+            SweepSetting::Job(option) => Some((option.as_str(), *choice)),
             _ => None,
         })
     }
@@ -99,10 +99,10 @@ impl<'a> Picked<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Space {
     /// Axes that determine the initial state of a drive.
-    beginnings: Vec<Axis>,
+    beginnings: Vec<SweepAxis>,
     /// All other axes.
-    others: Vec<Axis>,
-    points: Vec<Point>,
+    others: Vec<SweepAxis>,
+    points: Vec<SweepPoint>,
     /// Points with the same initial state, by number.
     groups: Vec<Vec<usize>>,
     /// Number of points in the groups before each group.
@@ -111,13 +111,13 @@ pub(super) struct Space {
 }
 
 /// Returns the number of combinations of axes; `None` if it overflows.
-fn combinations(axes: &[Axis]) -> Option<usize> {
+fn combinations(axes: &[SweepAxis]) -> Option<usize> {
     let mut counts = axes.iter().map(|axis| axis.choices.len());
     counts.try_fold(1, usize::checked_mul)
 }
 
 /// Returns the values of the `index`-th combination; the last axis changes fastest.
-fn combination(axes: &[Axis], mut index: usize) -> Vec<(&What, &Choice)> {
+fn combination(axes: &[SweepAxis], mut index: usize) -> Vec<(&SweepSetting, &SettingValue)> {
     let mut values = Vec::with_capacity(axes.len());
     for axis in axes.iter().rev() {
         let count = axis.choices.len();
@@ -130,15 +130,15 @@ fn combination(axes: &[Axis], mut index: usize) -> Vec<(&What, &Choice)> {
 
 /// Groups points with the same initial state. Groups with the same drive are adjacent; otherwise the order is that of
 /// their first points.
-fn grouped(points: &[Point], begins: impl Fn(&What) -> bool) -> Vec<Vec<usize>> {
+fn grouped(points: &[SweepPoint], begins: impl Fn(&SweepSetting) -> bool) -> Vec<Vec<usize>> {
     let mut drives: BTreeMap<Option<&str>, usize> = BTreeMap::new();
-    let mut known: BTreeMap<Vec<(&What, &str)>, usize> = BTreeMap::new();
+    let mut known: BTreeMap<Vec<(&SweepSetting, &str)>, usize> = BTreeMap::new();
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
     for (index, point) in points.iter().enumerate() {
         let fixed = point.iter().filter(|(what, _)| begins(what));
         let mut fixed: Vec<_> = fixed.map(|(what, it)| (what, it.words.as_str())).collect();
         fixed.sort_unstable();
-        let drive = fixed.iter().find(|(what, _)| **what == What::Drive);
+        let drive = fixed.iter().find(|(what, _)| **what == SweepSetting::Drive);
         let next = drives.len();
         let drive = *drives.entry(drive.map(|(_, name)| *name)).or_insert(next);
         let group = *known.entry(fixed).or_insert_with(|| {
@@ -153,25 +153,29 @@ fn grouped(points: &[Point], begins: impl Fn(&What) -> bool) -> Vec<Vec<usize>> 
 
 impl Space {
     /// Returns a space; without points it is a grid. `own_state`: each seed has an initial state of its own.
-    pub(super) fn new(mut axes: Vec<Axis>, points: Option<Vec<Point>>, own_state: bool) -> Space {
-        let begins = |what: &What| match what {
-            What::Drive | What::Set(_) | What::State => true,
-            What::Seed => own_state,
-            What::Host | What::JobFile | What::Job(_) => false,
+    pub(super) fn new(
+        mut axes: Vec<SweepAxis>,
+        points: Option<Vec<SweepPoint>>,
+        own_state: bool,
+    ) -> Space {
+        let begins = |what: &SweepSetting| match what {
+            SweepSetting::Drive | SweepSetting::Set(_) | SweepSetting::State => true,
+            SweepSetting::Seed => own_state,
+            SweepSetting::Host | SweepSetting::JobFile | SweepSetting::Job(_) => false,
         };
         // The sort is stable: keys and options keep the order in which they are written.
         axes.sort_by_key(|axis| match axis.what {
-            What::Drive => 0,
-            What::Set(_) => 1,
-            What::State => 2,
-            What::Seed => 3,
-            What::Host => 4,
-            What::JobFile => 5,
-            What::Job(_) => 6,
+            SweepSetting::Drive => 0,
+            SweepSetting::Set(_) => 1,
+            SweepSetting::State => 2,
+            SweepSetting::Seed => 3,
+            SweepSetting::Host => 4,
+            SweepSetting::JobFile => 5,
+            SweepSetting::Job(_) => 6,
         });
         let (beginnings, others) = axes.into_iter().partition(|axis| begins(&axis.what));
         let is_grid = points.is_none();
-        let points = points.unwrap_or_else(|| vec![Point::new()]);
+        let points = points.unwrap_or_else(|| vec![SweepPoint::new()]);
         let groups = grouped(&points, begins);
         let mut sum = 0;
         let before = groups.iter().map(|group| {
@@ -195,18 +199,18 @@ impl Space {
     }
 
     /// Returns the axes, the slowest first.
-    pub(super) fn axes(&self) -> impl Iterator<Item = &Axis> {
+    pub(super) fn axes(&self) -> impl Iterator<Item = &SweepAxis> {
         self.beginnings.iter().chain(&self.others)
     }
 
     /// Returns the points; empty for a grid.
-    pub(super) fn points(&self) -> &[Point] {
+    pub(super) fn points(&self) -> &[SweepPoint] {
         if self.is_grid { &[] } else { &self.points }
     }
 
     /// Returns every setting that has more than one value, or that only some points have, with all its values.
-    pub(super) fn varied(&self) -> Vec<(&What, Vec<&Choice>)> {
-        let mut found: Vec<(&What, Vec<&Choice>)> = Vec::new();
+    pub(super) fn varied(&self) -> Vec<(&SweepSetting, Vec<&SettingValue>)> {
+        let mut found: Vec<(&SweepSetting, Vec<&SettingValue>)> = Vec::new();
         for axis in self.axes() {
             found.push((&axis.what, axis.choices.iter().collect()));
         }
@@ -277,7 +281,7 @@ impl Space {
     ///
     /// # Panics
     /// The number is not less than the number of scenarios.
-    pub(super) fn at(&self, index: usize) -> Picked<'_> {
+    pub(super) fn scenario_settings(&self, index: usize) -> ScenarioSettings<'_> {
         let (_, point, beginning, other) = self.split(index);
         let mut values = combination(&self.beginnings, beginning);
         values.extend(combination(&self.others, other));
@@ -287,7 +291,7 @@ impl Space {
                 None => values.push((what, choice)),
             }
         }
-        Picked {
+        ScenarioSettings {
             point: (!self.is_grid).then_some(point),
             values,
         }
@@ -298,22 +302,22 @@ impl Space {
 mod tests {
     use super::*;
 
-    fn choice(words: &str) -> Choice {
-        Choice {
+    fn choice(words: &str) -> SettingValue {
+        SettingValue {
             words: words.into(),
             at: None,
         }
     }
 
-    fn axis(what: What, words: &[&str]) -> Axis {
+    fn axis(what: SweepSetting, words: &[&str]) -> SweepAxis {
         let choices = words.iter().map(|words| choice(words)).collect();
-        Axis { what, choices }
+        SweepAxis { what, choices }
     }
 
     fn words(space: &Space) -> Vec<String> {
         let all = 0..space.count().expect("few");
         let shown = all.map(|index| {
-            let values = space.at(index).values;
+            let values = space.scenario_settings(index).values;
             let words: Vec<&str> = values.iter().map(|(_, it)| it.words.as_str()).collect();
             words.join(" ")
         });
@@ -323,9 +327,9 @@ mod tests {
     #[test]
     fn a_grid_has_every_combination_once_and_drives_change_slowest() {
         let axes = vec![
-            axis(What::Job("iodepth".into()), &["1", "2"]),
-            axis(What::Seed, &["7", "8"]),
-            axis(What::Drive, &["a", "b"]),
+            axis(SweepSetting::Job("iodepth".into()), &["1", "2"]),
+            axis(SweepSetting::Seed, &["7", "8"]),
+            axis(SweepSetting::Drive, &["a", "b"]),
         ];
         let space = Space::new(axes, None, true);
         let expected = [
@@ -341,16 +345,16 @@ mod tests {
     fn points_of_one_drive_follow_each_other_and_are_crossed_with_the_axes() {
         let point = |drive: &str, depth: &str| {
             vec![
-                (What::Drive, choice(drive)),
-                (What::Job("iodepth".into()), choice(depth)),
+                (SweepSetting::Drive, choice(drive)),
+                (SweepSetting::Job("iodepth".into()), choice(depth)),
             ]
         };
         let points = vec![point("a", "1"), point("b", "2"), point("a", "3")];
-        let axes = vec![axis(What::Seed, &["7", "8"])];
+        let axes = vec![axis(SweepSetting::Seed, &["7", "8"])];
         let own = Space::new(axes.clone(), Some(points.clone()), true);
         let expected = ["7 a 1", "7 a 3", "8 a 1", "8 a 3", "7 b 2", "8 b 2"];
         assert_eq!(words(&own), expected);
-        assert_eq!(own.at(1).point, Some(2));
+        assert_eq!(own.scenario_settings(1).point, Some(2));
         let shared = Space::new(axes, Some(points), false);
         assert_eq!(shared.beginning(0), shared.beginning(3));
         assert_ne!(shared.beginning(3), shared.beginning(4));
@@ -361,10 +365,10 @@ mod tests {
         let depths: Vec<String> = (1..40).map(|depth| depth.to_string()).collect();
         let depths: Vec<&str> = depths.iter().map(String::as_str).collect();
         let axes = vec![
-            axis(What::Job("iodepth".into()), &depths),
-            axis(What::Seed, &["7", "8", "9"]),
+            axis(SweepSetting::Job("iodepth".into()), &depths),
+            axis(SweepSetting::Seed, &["7", "8", "9"]),
         ];
-        let point = |drive: &str| vec![(What::Drive, choice(drive))];
+        let point = |drive: &str| vec![(SweepSetting::Drive, choice(drive))];
         let points = vec![point("a"), point("b"), point("a"), point("c")];
         let space = Space::new(axes, Some(points), true);
         let count = space.count().expect("few");
@@ -372,7 +376,7 @@ mod tests {
         assert!(probes.len() < 60 && probes.iter().all(|index| *index < count));
         let mut seen = std::collections::BTreeSet::new();
         for index in probes {
-            let picked = space.at(index);
+            let picked = space.scenario_settings(index);
             seen.extend(
                 picked
                     .values
@@ -383,10 +387,16 @@ mod tests {
         }
         assert_eq!(seen.len(), 39 + 3 + 3 + 4);
         assert_eq!(space.probes(count).len(), count);
-        let points = (0..1_000).map(|number| vec![(What::Drive, choice(&number.to_string()))]);
+        let points =
+            (0..1_000).map(|number| vec![(SweepSetting::Drive, choice(&number.to_string()))]);
         let space = Space::new(Vec::new(), Some(points.collect()), true);
         assert!(space.probes(100).len() <= 201);
-        let drive = |index: usize| space.at(index).of(&What::Drive).map(|it| it.words.clone());
+        let drive = |index: usize| {
+            space
+                .scenario_settings(index)
+                .value(&SweepSetting::Drive)
+                .map(|it| it.words.clone())
+        };
         assert!((0..1_000).all(|index| drive(index) == Some(index.to_string())));
     }
 
@@ -394,7 +404,7 @@ mod tests {
     fn too_many_to_count_are_not_counted_wrongly() {
         let many: Vec<String> = (0..100_000).map(|seed| seed.to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let names = ["a", "b", "c", "d"].map(|name| What::Job(name.into()));
+        let names = ["a", "b", "c", "d"].map(|name| SweepSetting::Job(name.into()));
         let axes = names.map(|what| axis(what, &many)).to_vec();
         assert_eq!(Space::new(axes, None, true).count(), None);
     }

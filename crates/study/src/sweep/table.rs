@@ -18,7 +18,7 @@ use parquet::schema::types::Type;
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Whole numbers (INT64).
     Whole,
     /// Numbers (DOUBLE).
@@ -33,7 +33,7 @@ pub struct Column {
     /// Name of the column; the ending is the unit.
     pub name: String,
     /// Type of the cells.
-    pub kind: Kind,
+    pub kind: ColumnType,
 }
 
 /// A cell of a row.
@@ -41,22 +41,22 @@ pub struct Column {
 pub enum Cell {
     /// No value.
     Empty,
-    /// A value in a column of [`Kind::Whole`].
+    /// A value in a column of [`ColumnType::Whole`].
     Whole(i64),
-    /// A value in a column of [`Kind::Number`].
+    /// A value in a column of [`ColumnType::Number`].
     Number(f64),
-    /// A value in a column of [`Kind::Text`].
+    /// A value in a column of [`ColumnType::Text`].
     Text(String),
 }
 
 /// A row: a cell for each column.
-pub type Row = Vec<Cell>;
+pub type SweepRow = Vec<Cell>;
 
 /// Key of a file's description in its metadata.
 const ABOUT: &str = "drivelab.sweep";
 
 /// A file that rows are written to.
-pub(super) struct Table<W: Write + Send> {
+pub(super) struct ParquetTable<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Column>,
 }
@@ -64,9 +64,9 @@ pub(super) struct Table<W: Write + Send> {
 fn schema(columns: &[Column]) -> ParquetResult<Type> {
     let fields = columns.iter().map(|column| {
         let (physical, logical) = match column.kind {
-            Kind::Whole => (Physical::INT64, None),
-            Kind::Number => (Physical::DOUBLE, None),
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnType::Whole => (Physical::INT64, None),
+            ColumnType::Number => (Physical::DOUBLE, None),
+            ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let field = Type::primitive_type_builder(&column.name, physical)
             .with_repetition(Repetition::OPTIONAL)
@@ -79,9 +79,9 @@ fn schema(columns: &[Column]) -> ParquetResult<Type> {
         .build()
 }
 
-impl<W: Write + Send> Table<W> {
+impl<W: Write + Send> ParquetTable<W> {
     /// Returns a file with these columns and the description `about`.
-    pub(super) fn new(to: W, columns: &[Column], about: &str) -> ParquetResult<Table<W>> {
+    pub(super) fn new(to: W, columns: &[Column], about: &str) -> ParquetResult<ParquetTable<W>> {
         let said = KeyValue::new(ABOUT.to_owned(), about.to_owned());
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -89,30 +89,32 @@ impl<W: Write + Send> Table<W> {
             .set_key_value_metadata(Some(vec![said]))
             .build();
         let schema = Arc::new(schema(columns)?);
-        Ok(Table {
+        Ok(ParquetTable {
             writer: SerializedFileWriter::new(to, schema, Arc::new(properties))?,
             columns: columns.to_vec(),
         })
     }
 
     /// Adds rows as one row group.
-    pub(super) fn add(&mut self, rows: &[Row]) -> ParquetResult<()> {
+    pub(super) fn add(&mut self, rows: &[SweepRow]) -> ParquetResult<()> {
         let mut group = self.writer.next_row_group()?;
         for (index, column) in self.columns.iter().enumerate() {
             let cells = rows.iter().map(|row| &row[index]);
             match column.kind {
-                Kind::Whole => fill::<Int64Type, _>(&mut group, cells, |cell| match cell {
+                ColumnType::Whole => fill::<Int64Type, _>(&mut group, cells, |cell| match cell {
                     Cell::Whole(whole) => Some(*whole),
                     _ => None,
                 }),
-                Kind::Number => fill::<DoubleType, _>(&mut group, cells, |cell| match cell {
+                ColumnType::Number => fill::<DoubleType, _>(&mut group, cells, |cell| match cell {
                     Cell::Number(number) => Some(*number),
                     _ => None,
                 }),
-                Kind::Text => fill::<ByteArrayType, _>(&mut group, cells, |cell| match cell {
-                    Cell::Text(text) => Some(ByteArray::from(text.as_str())),
-                    _ => None,
-                }),
+                ColumnType::Text => {
+                    fill::<ByteArrayType, _>(&mut group, cells, |cell| match cell {
+                        Cell::Text(text) => Some(ByteArray::from(text.as_str())),
+                        _ => None,
+                    })
+                }
             }?;
         }
         group.close()?;
@@ -145,7 +147,7 @@ fn fill<'a, D: DataType, W: Write + Send>(
 }
 
 /// Returns the description of a file; `None` if it is not a file of a sweep.
-pub(super) fn about<R: ChunkReader + 'static>(file: R) -> Option<String> {
+pub(super) fn description<R: ChunkReader + 'static>(file: R) -> Option<String> {
     let reader = SerializedFileReader::new(file).ok()?;
     let said = reader.metadata().file_metadata().key_value_metadata()?;
     let said = said.iter().find(|said| said.key == ABOUT)?;
@@ -156,19 +158,19 @@ pub(super) fn about<R: ChunkReader + 'static>(file: R) -> Option<String> {
 ///
 /// # Errors
 /// The file does not have this schema.
-pub fn read<R: ChunkReader + 'static>(file: R) -> Result<(Vec<Column>, Vec<Row>), String> {
+pub fn read<R: ChunkReader + 'static>(file: R) -> Result<(Vec<Column>, Vec<SweepRow>), String> {
     read_all(file).map_err(|error| error.to_string())
 }
 
-fn read_all<R: ChunkReader + 'static>(file: R) -> ParquetResult<(Vec<Column>, Vec<Row>)> {
+fn read_all<R: ChunkReader + 'static>(file: R) -> ParquetResult<(Vec<Column>, Vec<SweepRow>)> {
     let reader = SerializedFileReader::new(file)?;
     let schema = reader.metadata().file_metadata().schema_descr();
     let mut columns = Vec::new();
     for column in schema.columns() {
         let kind = match column.physical_type() {
-            Physical::INT64 => Kind::Whole,
-            Physical::DOUBLE => Kind::Number,
-            Physical::BYTE_ARRAY => Kind::Text,
+            Physical::INT64 => ColumnType::Whole,
+            Physical::DOUBLE => ColumnType::Number,
+            Physical::BYTE_ARRAY => ColumnType::Text,
             other => return Err(ParquetError::General(format!("a column of {other}"))),
         };
         let name = column.name().to_owned();
@@ -182,7 +184,7 @@ fn read_all<R: ChunkReader + 'static>(file: R) -> ParquetResult<(Vec<Column>, Ve
         rows.resize_with(begun + count, || Vec::with_capacity(columns.len()));
         for index in 0..columns.len() {
             let cells = cells(group.get_column_reader(index)?, count)?;
-            let rows: &mut [Row] = &mut rows[begun..];
+            let rows: &mut [SweepRow] = &mut rows[begun..];
             for (row, cell) in rows.iter_mut().zip(cells) {
                 row.push(cell);
             }

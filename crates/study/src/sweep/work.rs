@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lab::Lab;
 
 use super::Sweep;
-use super::parts::{PART, Parts, Trouble};
-use super::table::Row;
+use super::parts::{PART, Parts, SweepError};
+use super::table::SweepRow;
 
 /// Callbacks of a running sweep.
 pub struct Watch<'a> {
@@ -22,8 +22,8 @@ pub struct Watch<'a> {
 }
 
 /// The rows of a part so far.
-struct Unfinished {
-    rows: Vec<Option<Row>>,
+struct PartRows {
+    rows: Vec<Option<SweepRow>>,
     left: usize,
 }
 
@@ -36,8 +36,8 @@ struct Shared<'a> {
     watch: &'a Watch<'a>,
     /// Position of the next scenario among the missing parts, each of length [`PART`].
     next: AtomicUsize,
-    unfinished: Mutex<BTreeMap<usize, Unfinished>>,
-    trouble: Mutex<Option<Trouble>>,
+    unfinished: Mutex<BTreeMap<usize, PartRows>>,
+    trouble: Mutex<Option<SweepError>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -54,7 +54,7 @@ pub fn run(
     parts: &Parts<'_>,
     threads: usize,
     watch: &Watch<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), SweepError> {
     let missing = parts.missing()?;
     let lab = Lab::with_drives(threads);
     let shared = Shared {
@@ -80,7 +80,7 @@ pub fn run(
 }
 
 impl Shared<'_> {
-    fn go_on(&self) -> ControlFlow<()> {
+    fn check_stop(&self) -> ControlFlow<()> {
         match locked(&self.trouble).is_some() {
             true => ControlFlow::Break(()),
             false => (self.watch.go_on)(),
@@ -89,7 +89,7 @@ impl Shared<'_> {
 
     /// Takes the next scenario and runs it.
     fn step(&self) -> ControlFlow<()> {
-        self.go_on()?;
+        self.check_stop()?;
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let Some(&part) = self.missing.get(place / PART) else {
             return ControlFlow::Break(());
@@ -99,7 +99,7 @@ impl Shared<'_> {
         if within >= range.len() {
             return ControlFlow::Continue(());
         }
-        let go_on = |_| self.go_on();
+        let go_on = |_| self.check_stop();
         let Some(row) = self.sweep.row(range.start + within, self.lab, &go_on) else {
             return ControlFlow::Break(());
         };
@@ -112,10 +112,10 @@ impl Shared<'_> {
     }
 
     /// Stores a row, and writes its part if the row was the last.
-    fn keep(&self, part: usize, within: usize, row: Row) -> Result<(), Trouble> {
+    fn keep(&self, part: usize, within: usize, row: SweepRow) -> Result<(), SweepError> {
         let mut all = locked(&self.unfinished);
         let count = self.sweep.part(part).len();
-        let unfinished = all.entry(part).or_insert_with(|| Unfinished {
+        let unfinished = all.entry(part).or_insert_with(|| PartRows {
             rows: vec![None; count],
             left: count,
         });
@@ -127,6 +127,6 @@ impl Shared<'_> {
         let whole = all.remove(&part);
         drop(all);
         let rows = whole.into_iter().flat_map(|it| it.rows).flatten();
-        self.parts.keep(part, &rows.collect::<Vec<Row>>())
+        self.parts.keep(part, &rows.collect::<Vec<SweepRow>>())
     }
 }

@@ -1,10 +1,10 @@
 //! An intent log that is started a second time: records that its first crash left after a gap remain there, and
 //! missing durable records are reported.
 
-use model::data::{Buffers, Bytes, Contents, Image, Kept, Unreadable, Unwritable};
+use model::data::{Buffers, Bytes, Contents, DataBackedDrive, Image, Unreadable, Unwritable};
 use model::media::ram::RamConfig;
 use model::media::{Drive, DriveConfig, Medium, Precondition};
-use model::tier::offline::{self, Found, Images, Recovered};
+use model::tier::offline::{self, Images, RecoveredTiers, RecoveryFinding};
 use model::tier::{
     IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, Pool, PoolConfig, SyncPolicy, Target,
     TierConfig,
@@ -76,7 +76,7 @@ fn volume() -> PoolConfig<DriveConfig> {
     }
 }
 
-fn found(shelf: &mut Shelf) -> Recovered {
+fn found(shelf: &mut Shelf) -> RecoveredTiers {
     offline::recover(&volume(), POOL, shelf).expect("it is right")
 }
 
@@ -89,7 +89,7 @@ fn life(shelf: &mut Shelf, fill: u64, units: &[u64], apart: Span, byte: u8) {
     let members = config.members.iter().zip(&shelf.0);
     let kept = members.map(|(member, image)| {
         let drive: Drive = member.drive.build(Precondition::Fresh, 1);
-        Kept::new(drive, image.clone(), bytes.clone(), false)
+        DataBackedDrive::new(drive, image.clone(), bytes.clone(), false)
     });
     let mut pool = Pool::resume(&config, kept.collect(), tiers, bytes.clone());
     let (mut at, mut done) = (Time::ZERO, Vec::new());
@@ -138,7 +138,9 @@ pub(crate) fn are_wrong() -> bool {
     // In sequence: each record states that the previous one is durable.
     let mut shelf = torn(&[0, 1, 2, 3], Span::from_ms(1));
     let told = found(&mut shelf).found;
-    let silent = !told.iter().any(|it| matches!(it.1, Found::Lost(_)));
+    let silent = !told
+        .iter()
+        .any(|it| matches!(it.1, RecoveryFinding::Lost(_)));
     // Together: neither depends on the other. The second epoch replaces the torn block by another block of that size.
     let mut shelf = torn(&[0, 1, 2], Span::from_us(30));
     life(&mut shelf, 0, &[9], Span::ZERO, 8);

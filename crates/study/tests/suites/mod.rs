@@ -3,11 +3,11 @@
 use catalogue::DriveSheet;
 use lab::Lab;
 use study::review::results::{Measurement, Point};
-use study::review::{Request, Review, Suite, review};
+use study::review::{Review, ReviewRequest, Suite, review};
 
 /// Returns a request for a suite on its own host.
-pub(crate) fn request(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> Request {
-    Request {
+pub(crate) fn request(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> ReviewRequest {
+    ReviewRequest {
         drives,
         settings: Default::default(),
         host: catalogue::host(suite.host()).expect("built in"),

@@ -32,7 +32,7 @@ fn group(problem: &Problem) -> Group<'_> {
         Place::Text { text, range } => title.element(
             Snippet::source(&**text)
                 .path(problem.origin.as_str())
-                .annotation(AnnotationKind::Primary.span(within(text, range.clone()))),
+                .annotation(AnnotationKind::Primary.span(clamp_range(text, range.clone()))),
         ),
     };
     if let Some(help) = &problem.help {
@@ -42,7 +42,7 @@ fn group(problem: &Problem) -> Group<'_> {
 }
 
 /// Cuts the range to the text and extends it to whole characters.
-fn within(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+fn clamp_range(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
     let start = text.floor_char_boundary(range.start.min(text.len()));
     let end = text.ceil_char_boundary(range.end.clamp(start, text.len()));
     start..end

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use model::engine::{Events, Workload};
+use model::engine::{EventQueue, Workload};
 use model::host::ProgramCosts;
 use model::{Command, Completion, Op, Part, Span, Status, Stream, Time};
 
@@ -42,7 +42,7 @@ enum Role {
 
 /// A thread with its I/O.
 #[derive(Clone, Debug)]
-struct Seat {
+struct ActThread {
     role: Role,
     /// I/Os completed.
     count: u64,
@@ -68,7 +68,7 @@ struct Queue {
 
 /// Offsets and lengths of I/Os.
 #[derive(Clone, Copy, Debug)]
-struct Places {
+struct IoGeometry {
     /// Capacity of the drive in whole large blocks, bytes.
     large_blocks: u64,
     large_bytes: u32,
@@ -84,14 +84,14 @@ struct Places {
 pub struct Act<'a> {
     config: &'a Config,
     costs: ProgramCosts,
-    places: Places,
-    seats: Vec<Seat>,
+    places: IoGeometry,
+    seats: Vec<ActThread>,
     queues: Vec<Queue>,
     queued: u32,
     /// Number of requests put into queues so far, and the random stream that selects queues.
     generated: u64,
     generator: Stream,
-    timers: Events,
+    timers: EventQueue,
     ready: Vec<u32>,
     now: Time,
     count_from: Time,
@@ -126,13 +126,13 @@ impl<'a> Act<'a> {
         let mut act = Act {
             config,
             costs,
-            places: Places::of(config, capacity, block.max(512)),
+            places: IoGeometry::from_config(config, capacity, block.max(512)),
             seats: seats(config, seed),
             queues: Vec::new(),
             queued: 0,
             generated: 0,
             generator: Stream::new(seed, "act requests"),
-            timers: Events::default(),
+            timers: EventQueue::default(),
             ready: Vec::new(),
             now: Time::ZERO,
             count_from,
@@ -196,7 +196,7 @@ impl<'a> Act<'a> {
             if self.queued >= MOST_QUEUED {
                 return self.stop(now, Stop::TooManyQueued);
             }
-            let queue = self.generator.below(self.queues.len() as u64) as usize;
+            let queue = self.generator.uniform_below(self.queues.len() as u64) as usize;
             let offset = self.places.record(&mut self.generator);
             self.queues[queue]
                 .requests
@@ -264,7 +264,7 @@ impl<'a> Act<'a> {
         let reads = u64::from(self.config.record_reads_per_second());
         let writes = u64::from(self.config.record_writes_per_second());
         let stream = &mut self.seats[index as usize].stream;
-        let op = if writes > 0 && stream.below(reads + writes) >= reads {
+        let op = if writes > 0 && stream.uniform_below(reads + writes) >= reads {
             Op::Write
         } else {
             Op::Read
@@ -279,7 +279,7 @@ impl<'a> Act<'a> {
     fn large(&mut self, index: u32, now: Time, op: Op, submit: &mut impl FnMut(Command)) {
         let bytes = self.places.large_bytes;
         let seat = &mut self.seats[index as usize];
-        let offset = seat.stream.below(self.places.large_blocks) * u64::from(bytes);
+        let offset = seat.stream.uniform_below(self.places.large_blocks) * u64::from(bytes);
         seat.enqueued = now;
         if op == Op::Write {
             seat.role = Role::LargeWrites { filled: false };
@@ -322,7 +322,7 @@ impl<'a> Act<'a> {
     }
 
     /// Schedules the next I/O of a paced thread after a completion.
-    fn go_on(&mut self, index: u32, now: Time) {
+    fn schedule_next(&mut self, index: u32, now: Time) {
         let seat = &mut self.seats[index as usize];
         seat.count += 1;
         let (count, role) = (seat.count, seat.role);
@@ -382,8 +382,8 @@ impl<'a> Act<'a> {
     }
 }
 
-impl Places {
-    fn of(config: &Config, capacity: u64, unit: u32) -> Places {
+impl IoGeometry {
+    fn from_config(config: &Config, capacity: u64, unit: u32) -> IoGeometry {
         let large_bytes = config.large_block_bytes;
         let large_blocks = (capacity / u64::from(large_bytes)).max(1);
         // Version 3 reads records at their own size, version 6 at their stored size.
@@ -397,7 +397,7 @@ impl Places {
             largest.next_multiple_of(unit),
         );
         let units = large_blocks * u64::from(large_bytes) / u64::from(unit);
-        Places {
+        IoGeometry {
             large_blocks,
             large_bytes,
             unit,
@@ -409,14 +409,14 @@ impl Places {
 
     /// Returns the first byte of a record: any multiple of the smallest I/O.
     fn record(&self, stream: &mut Stream) -> u64 {
-        stream.below(self.offsets) * u64::from(self.unit)
+        stream.uniform_below(self.offsets) * u64::from(self.unit)
     }
 
     fn record_bytes(&self, stream: &mut Stream) -> u32 {
         if self.sizes == 1 {
             return self.smallest;
         }
-        self.smallest + stream.below(u64::from(self.sizes)) as u32 * self.unit
+        self.smallest + stream.uniform_below(u64::from(self.sizes)) as u32 * self.unit
     }
 }
 
@@ -425,7 +425,7 @@ fn due(count: u64, rate: f64) -> Time {
     Time::from_ns((count as f64 * 1e6 / rate) as u64 * 1_000)
 }
 
-fn seats(config: &Config, seed: u64) -> Vec<Seat> {
+fn seats(config: &Config, seed: u64) -> Vec<ActThread> {
     let mut roles = Vec::new();
     match config.generation {
         Generation::Queues {
@@ -446,7 +446,7 @@ fn seats(config: &Config, seed: u64) -> Vec<Seat> {
     if config.large_writes_per_second() > 0.0 {
         roles.push(Role::LargeWrites { filled: false });
     }
-    let seat = |(index, role)| Seat {
+    let seat = |(index, role)| ActThread {
         role,
         count: 0,
         issued: Time::ZERO,
@@ -496,7 +496,7 @@ impl Workload for Act<'_> {
         self.count(now, completion.id, completion);
         match self.seats[completion.id as usize].role {
             Role::Queue(_) => self.ready.push(completion.id),
-            _ => self.go_on(completion.id, now),
+            _ => self.schedule_next(completion.id, now),
         }
     }
 

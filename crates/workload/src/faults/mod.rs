@@ -28,7 +28,7 @@ use std::fmt;
 use model::Span;
 use model::data::{CommandKind, Rule};
 
-pub use target::{Target, Whole};
+pub use target::{DriveNames, Target};
 pub use timing::{TIMINGS, Timing};
 
 /// A fault of a drive or of a pool member.
@@ -99,11 +99,11 @@ pub enum Fault {
 }
 
 /// A fault of a script with its line number, counted from 1.
-pub type Scripted = (usize, Planned);
+pub type FaultLine = (usize, ScheduledFault);
 
 /// A fault with its time and target.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Planned {
+pub struct ScheduledFault {
     /// Time or count at which the fault happens.
     pub when: Timing,
     /// Name of the drive or member; `None` means the first drive.
@@ -143,7 +143,7 @@ pub const SYNTAX: &[&str] = &[
 ///
 /// # Errors
 /// Line and reason of each problem.
-pub fn script(text: &str) -> Result<Vec<Scripted>, Vec<(usize, String)>> {
+pub fn script(text: &str) -> Result<Vec<FaultLine>, Vec<(usize, String)>> {
     let mut planned = Vec::new();
     let mut problems = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -273,10 +273,10 @@ impl std::str::FromStr for Fault {
     }
 }
 
-impl std::str::FromStr for Planned {
+impl std::str::FromStr for ScheduledFault {
     type Err = String;
 
-    fn from_str(line: &str) -> Result<Planned, String> {
+    fn from_str(line: &str) -> Result<ScheduledFault, String> {
         let (when, mut rest) = timing::timing(line.trim())?;
         let mut drive = None;
         if let Some((name, after)) = rest.split_once(':') {
@@ -286,7 +286,7 @@ impl std::str::FromStr for Planned {
             drive = Some(name.trim().to_owned());
             rest = after;
         }
-        Ok(Planned {
+        Ok(ScheduledFault {
             when,
             drive,
             fault: rest.parse()?,
@@ -294,7 +294,7 @@ impl std::str::FromStr for Planned {
     }
 }
 
-impl fmt::Display for Planned {
+impl fmt::Display for ScheduledFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.when)?;
         if let Some(drive) = &self.drive {

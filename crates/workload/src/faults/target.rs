@@ -2,7 +2,7 @@
 
 /// A drive with the names that fault scripts can use.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Whole {
+pub struct DriveNames {
     /// Name of the drive or pool.
     pub name: String,
     /// Names of its members, if they can fail individually.
@@ -33,7 +33,7 @@ impl Target {
     ///
     /// # Errors
     /// No target or several targets have this name; the message lists the names.
-    pub fn named(name: Option<&str>, drives: &[Whole]) -> Result<Target, String> {
+    pub fn named(name: Option<&str>, drives: &[DriveNames]) -> Result<Target, String> {
         let Some(name) = name else {
             return Ok(Target::from(0));
         };
@@ -64,7 +64,7 @@ impl Target {
     }
 }
 
-fn all(drives: &[Whole]) -> String {
+fn all(drives: &[DriveNames]) -> String {
     let names: Vec<&str> = drives.iter().map(|it| &*it.name).collect();
     let mut text = format!("there are {}", names.join(", "));
     for whole in drives.iter().filter(|it| !it.members.is_empty()) {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn members_are_found_by_name_or_path() {
-        let whole = |name: &str, members: &[&str]| Whole {
+        let whole = |name: &str, members: &[&str]| DriveNames {
             name: name.into(),
             members: members.iter().map(ToString::to_string).collect(),
         };

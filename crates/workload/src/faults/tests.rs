@@ -9,11 +9,11 @@ fn a_script_is_read_as_written() {
     let planned = script(text).expect("a good script");
     let lines: Vec<usize> = planned.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 3]);
-    let planned: Vec<Planned> = planned.into_iter().map(|(_, fault)| fault).collect();
+    let planned: Vec<ScheduledFault> = planned.into_iter().map(|(_, fault)| fault).collect();
     assert_eq!(
         planned,
         [
-            Planned {
+            ScheduledFault {
                 when: Timing::At(Span::from_ms(10_000)),
                 drive: Some("p4800x-375".into()),
                 fault: Fault::MediumError {
@@ -21,7 +21,7 @@ fn a_script_is_read_as_written() {
                     blocks: 8
                 },
             },
-            Planned {
+            ScheduledFault {
                 when: Timing::AtOnce,
                 drive: None,
                 fault: Fault::Slow {
@@ -60,7 +60,7 @@ fn what_is_shown_can_be_read_again() {
     }
 }
 
-fn one(line: &str) -> Planned {
+fn one(line: &str) -> ScheduledFault {
     line.parse().unwrap_or_else(|why| panic!("{line}: {why}"))
 }
 
@@ -133,7 +133,7 @@ fn what_is_wrong_with_counts_and_rules_is_said_with_what_would_be_right() {
         ("write-fault for 0 commands", "give 1 or more"),
         ("write-fault twice", "`range FROM..TO`, `rate RATE` or"),
     ] {
-        let told = line.parse::<Planned>().expect_err(line);
+        let told = line.parse::<ScheduledFault>().expect_err(line);
         assert!(told.contains(why), "{line}: {told}");
     }
 }
@@ -199,10 +199,10 @@ fn random_lines_that_are_read_are_shown_as_the_same() {
     let mut stream = model::Stream::new(1, "lines");
     let mut read = 0;
     for _ in 0..40_000 {
-        let count = 1 + stream.below(8);
-        let word = |_| WORDS[stream.below(WORDS.len() as u64) as usize];
+        let count = 1 + stream.uniform_below(8);
+        let word = |_| WORDS[stream.uniform_below(WORDS.len() as u64) as usize];
         let line = (0..count).map(word).collect::<Vec<_>>().join(" ");
-        match line.parse::<Planned>() {
+        match line.parse::<ScheduledFault>() {
             Ok(planned) => {
                 read += 1;
                 let shown = planned.to_string();

@@ -9,14 +9,14 @@ use crate::job::{
 use super::engines;
 use super::settings::Settings;
 use super::split;
-use super::value::{self, Given, Quantity, Wrong};
+use super::value::{self, OptionError, OptionValue, Quantity};
 
-type Applied = Result<(), Wrong>;
+type ApplyResult = Result<(), OptionError>;
 
 /// Options that only store a value: `name: field = parser`.
 macro_rules! store {
     ($($name:ident: $($place:ident).+ = |$given:ident| $read:expr;)+) => {
-        $(pub(super) fn $name(settings: &mut Settings, $given: &Given) -> Applied {
+        $(pub(super) fn $name(settings: &mut Settings, $given: &OptionValue) -> ApplyResult {
             settings.$($place).+ = $read?;
             Ok(())
         })+
@@ -81,13 +81,13 @@ store! {
     disable_bw: job.reporting.disable_bw = |given| given.boolean();
 }
 
-fn extent(given: &Given, most_percent: u64) -> Result<Extent, Wrong> {
+fn extent(given: &OptionValue, most_percent: u64) -> Result<Extent, OptionError> {
     match given.quantity()? {
         Quantity::Count(bytes) => Ok(Extent::Bytes(bytes)),
         Quantity::Percent(percent) if percent <= most_percent => {
             Ok(Extent::Percent(percent as f64))
         }
-        Quantity::Percent(percent) => Err(Wrong::new(
+        Quantity::Percent(percent) => Err(OptionError::new(
             format!("{percent}% is more than the whole drive"),
             format!("at most {most_percent}%"),
         )),
@@ -100,14 +100,14 @@ fn merge<T: Copy>(into: &mut [Option<T>; 3], values: [Option<T>; 3]) {
     }
 }
 
-pub(super) fn startdelay(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn startdelay(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let text = given.text()?;
     let first = text.split(['-', ',', ':']).next();
     if first != Some(text) {
         let note = format!("startdelay={text}: the lower end of the range is used");
         settings.notes.push(note);
     }
-    let first = Given {
+    let first = OptionValue {
         text: first,
         ..*given
     };
@@ -115,7 +115,7 @@ pub(super) fn startdelay(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn filesize(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn filesize(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let [low, high, _] = given.by_direction(0, u64::MAX)?;
     if low != high {
         let text = given.text.unwrap_or_default();
@@ -132,7 +132,7 @@ pub fn is_random(rw: &str) -> bool {
     rw.starts_with("rand")
 }
 
-pub(super) fn rw(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn rw(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let modes = [
         ("read", (Mix::Read, false)),
         ("write", (Mix::Write, false)),
@@ -158,7 +158,7 @@ pub(super) fn rw(settings: &mut Settings, given: &Given) -> Applied {
                 .ok()
                 .filter(|&count| count > 0)
                 .ok_or_else(|| {
-                    Wrong::new(
+                    OptionError::new(
                         format!("`{count}` is not a count"),
                         "a number of I/Os, such as randread:8",
                     )
@@ -170,7 +170,7 @@ pub(super) fn rw(settings: &mut Settings, given: &Given) -> Applied {
                 None => (1, skip),
             };
             let bytes = i64::try_from(given.count(digits)?).map_err(|_| {
-                Wrong::new(
+                OptionError::new(
                     format!("{skip} is too large"),
                     "bytes to leave out, such as write:8k",
                 )
@@ -181,7 +181,7 @@ pub(super) fn rw(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn rw_sequencer(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn rw_sequencer(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let kinds = [
         ("sequential", Sequencer::Sequential),
         ("identical", Sequencer::Identical),
@@ -190,19 +190,19 @@ pub(super) fn rw_sequencer(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn direct(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn direct(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.job.direct = given.boolean()?;
     settings.says_buffered = !settings.job.direct;
     Ok(())
 }
 
-pub(super) fn buffered(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn buffered(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.says_buffered = given.boolean()?;
     settings.job.direct = !settings.says_buffered;
     Ok(())
 }
 
-pub(super) fn fadvise_hint(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn fadvise_hint(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let hints = [
         ("0", Some(Advice::Normal)),
         ("none", Some(Advice::Normal)),
@@ -217,19 +217,19 @@ pub(super) fn fadvise_hint(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn bs(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn bs(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     for (size, value) in settings.bs.iter_mut().zip(given.by_direction(1, u64::MAX)?) {
         *size = value.unwrap_or(*size);
     }
     Ok(())
 }
 
-pub(super) fn ba(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn ba(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     merge(&mut settings.align, given.by_direction(1, u64::MAX)?);
     Ok(())
 }
 
-pub(super) fn bsrange(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn bsrange(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let ranges = given.ranges()?;
     merge(
         &mut settings.min_bs,
@@ -242,7 +242,7 @@ pub(super) fn bsrange(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn bssplit(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn bssplit(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     for (direction, split) in split::sizes(given)?.into_iter().enumerate() {
         if let Some(split) = split {
             let sizes = || split.iter().map(|&(size, _)| size);
@@ -254,7 +254,7 @@ pub(super) fn bssplit(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn random_distribution(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     #[derive(Clone, Copy)]
     enum Shape {
         Random,
@@ -286,7 +286,7 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> App
         Shape::Zipf => {
             let theta = parameter(1.1, 0.0, f64::MAX)?;
             if theta == 1.0 {
-                return Err(Wrong::new(
+                return Err(OptionError::new(
                     "the zipf theta must not be exactly 1",
                     "such as 0.99 or 1.1",
                 ));
@@ -319,19 +319,22 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> App
 
 /// Reads the second parameter of a distribution: its centre. -1 (fio's default) leaves the place to hashing.
 fn centre(
-    parameter: &mut impl FnMut(f64, f64, f64) -> Result<f64, Wrong>,
-) -> Result<Option<f64>, Wrong> {
+    parameter: &mut impl FnMut(f64, f64, f64) -> Result<f64, OptionError>,
+) -> Result<Option<f64>, OptionError> {
     let centre = parameter(-1.0, -1.0, 1.0)?;
     if centre == -1.0 {
         Ok(None)
     } else if centre >= 0.0 {
         Ok(Some(centre))
     } else {
-        Err(Wrong::new(format!("{centre} is out of range"), "0 to 1"))
+        Err(OptionError::new(
+            format!("{centre} is out of range"),
+            "0 to 1",
+        ))
     }
 }
 
-pub(super) fn percentage_random(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn percentage_random(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     for (percent, value) in settings
         .job
         .percentage_random
@@ -343,7 +346,7 @@ pub(super) fn percentage_random(settings: &mut Settings, given: &Given) -> Appli
     Ok(())
 }
 
-pub(super) fn ioengine(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn ioengine(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let name = given.text()?.trim();
     let names = || engines::ENGINES.iter().map(|engine| engine.name);
     let Some(engine) = engines::find(name) else {
@@ -353,7 +356,7 @@ pub(super) fn ioengine(settings: &mut Settings, given: &Given) -> Applied {
             return Err(value::one_of(name, names()));
         };
         let all = names().collect::<Vec<_>>().join(", ");
-        return Err(Wrong::new(
+        return Err(OptionError::new(
             format!("`{name}` {why}"),
             format!("for the same I/O on a drive, use one of {all}"),
         ));
@@ -363,18 +366,18 @@ pub(super) fn ioengine(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn atomic(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn atomic(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.job.direct |= given.boolean()?;
     Ok(())
 }
 
-pub(super) fn fsync_on_close(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn fsync_on_close(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     // The file is closed when the job ends, so this is one flush at that time.
     settings.job.end_fsync |= given.boolean()?;
     Ok(())
 }
 
-pub(super) fn sync(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn sync(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let modes = [
         ("none", SyncMode::None),
         ("0", SyncMode::None),
@@ -386,12 +389,12 @@ pub(super) fn sync(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn rate(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn rate(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     merge(&mut settings.rate_bytes, given.by_direction(0, u64::MAX)?);
     Ok(())
 }
 
-pub(super) fn rate_iops(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn rate_iops(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     merge(
         &mut settings.rate_iops,
         given.by_direction(0, u32::MAX.into())?,
@@ -399,7 +402,7 @@ pub(super) fn rate_iops(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn rate_process(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn rate_process(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let kinds = [
         ("linear", RateProcess::Linear),
         ("poisson", RateProcess::Poisson),
@@ -408,22 +411,22 @@ pub(super) fn rate_process(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn thinktime_blocks(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn thinktime_blocks(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.think_blocks = Some(given.number32(0, u32::MAX)?);
     Ok(())
 }
 
-pub(super) fn thinktime_blocks_type(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn thinktime_blocks_type(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.think.by_issue = given.word(&[("complete", false), ("issue", true)])?.0;
     Ok(())
 }
 
-pub(super) fn latency_percentile(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn latency_percentile(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.latency_percentile = given.floats(0.0, 100.0, 1)?[0];
     Ok(())
 }
 
-pub(super) fn steadystate(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn steadystate(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let criteria = [
         ("iops", (SteadyMetric::Iops, false)),
         ("iops_slope", (SteadyMetric::Iops, true)),
@@ -435,7 +438,7 @@ pub(super) fn steadystate(settings: &mut Settings, given: &Given) -> Applied {
     let ((metric, slope), limit) = given.word(&criteria)?;
     let limit = limit
         .filter(|limit| !limit.is_empty())
-        .ok_or_else(|| Wrong::new("has no limit", "such as iops:2% or iops_slope:0.3%"))?;
+        .ok_or_else(|| OptionError::new("has no limit", "such as iops:2% or iops_slope:0.3%"))?;
     settings.steady = match value::percent(limit) {
         Some(percent) => (metric, slope, value::float(percent, 0.0, f64::MAX)?, true),
         None if metric == SteadyMetric::Bandwidth => {
@@ -444,7 +447,7 @@ pub(super) fn steadystate(settings: &mut Settings, given: &Given) -> Applied {
         // Latencies are compared in nanoseconds.
         None if metric == SteadyMetric::Latency => {
             let text = Some(limit);
-            let limit = Given { text, ..*given }.microseconds()?;
+            let limit = OptionValue { text, ..*given }.microseconds()?;
             (metric, slope, limit.ns() as f64, false)
         }
         None => (metric, slope, value::float(limit, 0.0, f64::MAX)?, false),
@@ -452,16 +455,16 @@ pub(super) fn steadystate(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-pub(super) fn read_iolog(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn read_iolog(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let text = given.text()?.trim();
     if text.replace("\\:", "").contains(':') {
-        return Err(Wrong::new(
+        return Err(OptionError::new(
             format!("`{text}` names several logs"),
             "one log per job; use a job for each log",
         ));
     }
     if text == "-" {
-        return Err(Wrong::new(
+        return Err(OptionError::new(
             "a log from standard input is not read",
             "the path of a file",
         ));
@@ -471,17 +474,17 @@ pub(super) fn read_iolog(settings: &mut Settings, given: &Given) -> Applied {
 }
 
 /// Reads `kb_base` before the other options of its section, which depend on it.
-pub(super) fn kb_base(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn kb_base(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.job.reporting.kb_base = given.word(&[("1024", 1024), ("1000", 1000)])?.0;
     Ok(())
 }
 
-pub(super) fn unit_base(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn unit_base(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.job.reporting.bits = given.word(&[("0", false), ("8", false), ("1", true)])?.0;
     Ok(())
 }
 
-pub(super) fn percentile_list(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn percentile_list(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let mut percentiles = given.floats(f64::MIN_POSITIVE, 100.0, 20)?;
     percentiles.sort_by(f64::total_cmp);
     let digits = |part: &str| {
@@ -494,12 +497,12 @@ pub(super) fn percentile_list(settings: &mut Settings, given: &Given) -> Applied
     Ok(())
 }
 
-pub(super) fn significant_figures(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn significant_figures(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     settings.job.reporting.significant_figures = given.number(1, 10)? as usize;
     Ok(())
 }
 
-pub(super) fn unified_rw_reporting(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn unified_rw_reporting(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     let kinds = [
         ("none", Unified::Separate),
         ("0", Unified::Separate),
@@ -512,7 +515,7 @@ pub(super) fn unified_rw_reporting(settings: &mut Settings, given: &Given) -> Ap
     Ok(())
 }
 
-pub(super) fn gtod_reduce(settings: &mut Settings, given: &Given) -> Applied {
+pub(super) fn gtod_reduce(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     if given.boolean()? {
         let job = &mut settings.job;
         job.reporting.disable_lat = true;

@@ -17,7 +17,7 @@ const MOST_INCLUDES: u32 = 256;
 const MB_MEMORY: u32 = 65_536;
 
 /// An option after substitution.
-pub(super) struct Substituted {
+pub(super) struct ExpandedOption {
     pub text: String,
     /// Environment variables that are not set; their value is empty.
     pub unset: Vec<String>,
@@ -137,7 +137,7 @@ impl JobReader<'_> {
     }
 
     /// Replaces `${NAME}` and `$keyword` in the option.
-    pub(super) fn substitute(&mut self, line: &Line, job: &str) -> Substituted {
+    pub(super) fn substitute(&mut self, line: &Line, job: &str) -> ExpandedOption {
         let mut text = String::new();
         let mut unset = Vec::new();
         let mut rest = line.written();
@@ -174,7 +174,7 @@ impl JobReader<'_> {
         if computed {
             text = calculate(text);
         }
-        Substituted { text, unset }
+        ExpandedOption { text, unset }
     }
 }
 

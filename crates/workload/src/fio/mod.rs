@@ -35,10 +35,10 @@ pub use command_line::{option_names, takes_value};
 pub use dd::{Dd, dd};
 pub use files::in_filesystem;
 
-use ini::Substituted;
+use ini::ExpandedOption;
 use options::Meaning;
 use settings::Settings;
-use value::{Given, Wrong};
+use value::{OptionError, OptionValue};
 
 /// Access to the system on which job files are read.
 pub struct Surroundings<'a> {
@@ -308,19 +308,19 @@ impl<'a> JobReader<'a> {
         lines: &[Line],
         job: &str,
     ) -> Vec<(String, Option<String>)> {
-        let mut lines: Vec<(&Line, Substituted)> = lines
+        let mut lines: Vec<(&Line, ExpandedOption)> = lines
             .iter()
             .map(|line| (line, self.substitute(line, job)))
             .collect();
         // The meaning of `k` must be known before any size is read.
         lines.sort_by_key(|(_, option)| !option.text.starts_with("kb_base"));
         let mut written = Vec::new();
-        for (line, Substituted { text, unset }) in lines {
+        for (line, ExpandedOption { text, unset }) in lines {
             let (key, value) = match text.split_once('=') {
                 Some((key, value)) => (key.trim(), Some(value.trim())),
                 None => (text.trim(), None),
             };
-            let given = Given {
+            let given = OptionValue {
                 text: value,
                 kb_base: settings.job.reporting.kb_base,
             };
@@ -355,17 +355,17 @@ impl<'a> JobReader<'a> {
         &mut self,
         settings: &mut Settings,
         key: &str,
-        given: &Given,
-    ) -> Result<&'static str, Wrong> {
+        given: &OptionValue,
+    ) -> Result<&'static str, OptionError> {
         let Some(option) = table::find(key) else {
             let help = nearest(key, table::names()).map(|near| format!("did you mean `{near}`?"));
-            return Err(Wrong {
+            return Err(OptionError {
                 what: "fio has no such option".into(),
                 help,
             });
         };
         if given.text.is_none() && !option.bare {
-            return Err(Wrong::new("needs a value", format!("{key}=...")));
+            return Err(OptionError::new("needs a value", format!("{key}=...")));
         }
         if !option.engines.is_empty() {
             settings.engine_options.push((option.name, option.engines));
@@ -387,7 +387,7 @@ impl<'a> JobReader<'a> {
                 let value = given.text.unwrap_or("1");
                 if !neutral.contains(&value) {
                     let since = option.since.unwrap_or("3.33");
-                    return Err(Wrong::new(
+                    return Err(OptionError::new(
                         format!("an option of fio {since} that is not simulated: {why}"),
                         format!(
                             "leave it out, or give its default ({})",
@@ -397,7 +397,7 @@ impl<'a> JobReader<'a> {
                 }
             }
             Meaning::Withdrawn => {
-                return Err(Wrong {
+                return Err(OptionError {
                     what: "fio no longer has this option".into(),
                     help: None,
                 });

@@ -14,7 +14,7 @@ use crate::job::{
 
 use super::engines;
 use super::files::is_device;
-use super::value::Wrong;
+use super::value::OptionError;
 use crate::blocks::limits;
 
 /// fio's view of a job.
@@ -104,15 +104,15 @@ impl Default for Settings {
 
 /// A message that only arises from the combination of options: the option, and the problem or remark.
 #[derive(PartialEq)]
-pub(super) struct About<T> {
+pub(super) struct OptionMessage<T> {
     pub option: &'static str,
     pub what: T,
 }
 
 /// Result of combining a job's options.
-pub(super) struct Resolved {
+pub(super) struct ResolvedJob {
     pub job: Job,
-    pub wrong: Vec<About<Wrong>>,
+    pub wrong: Vec<OptionMessage<OptionError>>,
     /// Differences from fio, as text that begins with the job.
     pub notes: Vec<String>,
     /// Differences because of which fio would measure something else.
@@ -135,7 +135,7 @@ impl Settings {
     }
 
     /// Combines the options.
-    pub(super) fn finish(mut self) -> Resolved {
+    pub(super) fn finish(mut self) -> ResolvedJob {
         let mut wrong = Vec::new();
         let mut notes = std::mem::take(&mut self.notes);
         let mut unlike = Vec::new();
@@ -178,7 +178,7 @@ impl Settings {
         if !self.iolog.path.as_os_str().is_empty() {
             self.job.iolog = Some(self.iolog);
         }
-        Resolved {
+        ResolvedJob {
             job: self.job,
             wrong,
             notes,
@@ -186,7 +186,11 @@ impl Settings {
         }
     }
 
-    fn finish_blocks(&mut self, wrong: &mut Vec<About<Wrong>>, notes: &mut Vec<String>) {
+    fn finish_blocks(
+        &mut self,
+        wrong: &mut Vec<OptionMessage<OptionError>>,
+        notes: &mut Vec<String>,
+    ) {
         let random = self.job.random;
         if self.sizes_by_pattern {
             // In this case, read sizes apply to sequential I/O, and write sizes to random I/O.
@@ -244,7 +248,7 @@ impl Settings {
             self.finish_alignment(direction, min, cached, wrong);
         }
         self.job.whole_pages |= pages;
-        let mut seen: Vec<About<Wrong>> = Vec::new();
+        let mut seen: Vec<OptionMessage<OptionError>> = Vec::new();
         for about in wrong.drain(..) {
             if !seen.contains(&about) {
                 seen.push(about);
@@ -259,16 +263,16 @@ impl Settings {
         direction: usize,
         smallest: u64,
         cached: bool,
-        wrong: &mut Vec<About<Wrong>>,
+        wrong: &mut Vec<OptionMessage<OptionError>>,
     ) {
         let given = self.align[direction].filter(|_| self.job.random);
         let align = given.unwrap_or(smallest);
         if align != smallest {
             self.job.norandommap = true;
             if !align.is_multiple_of(512) && !cached {
-                wrong.push(About {
+                wrong.push(OptionMessage {
                     option: "ba",
-                    what: Wrong::new(
+                    what: OptionError::new(
                         format!("{align} is not a multiple of 512"),
                         "a multiple of 512 bytes",
                     ),
@@ -288,7 +292,7 @@ impl Settings {
     }
 
     /// Checks that the interval of the steady-state test divides its window, as in fio.
-    fn finish_steady(&mut self, wrong: &mut Vec<About<Wrong>>) {
+    fn finish_steady(&mut self, wrong: &mut Vec<OptionMessage<OptionError>>) {
         let (Some(interval), window) = (self.steady_interval, self.steady_duration) else {
             return;
         };
@@ -296,9 +300,9 @@ impl Settings {
             && (window == Span::ZERO
                 || interval < window && window.ns().is_multiple_of(interval.ns()));
         if !fits {
-            wrong.push(About {
+            wrong.push(OptionMessage {
                 option: "steadystate_check_interval",
-                what: Wrong::new(
+                what: OptionError::new(
                     "does not divide steadystate_duration into several whole intervals",
                     "a second or more, such as steadystate_check_interval=2s with steadystate_duration=10s",
                 ),
@@ -342,12 +346,12 @@ impl Settings {
         data && engine.is_some_and(|engine| engine.mapped || !self.job.direct && !engine.unbuffered)
     }
 
-    fn finish_rates(&mut self, wrong: &mut Vec<About<Wrong>>) {
+    fn finish_rates(&mut self, wrong: &mut Vec<OptionMessage<OptionError>>) {
         let given = |rates: &[Option<u64>; 3]| rates.iter().flatten().any(|&rate| rate > 0);
         if given(&self.rate_bytes) && given(&self.rate_iops) {
-            wrong.push(About {
+            wrong.push(OptionMessage {
                 option: "rate_iops",
-                what: Wrong::new("rate and rate_iops exclude each other", "one of the two"),
+                what: OptionError::new("rate and rate_iops exclude each other", "one of the two"),
             });
         }
         for direction in 0..3 {
@@ -393,7 +397,7 @@ impl Settings {
 
     fn finish_engine(
         &mut self,
-        wrong: &mut Vec<About<Wrong>>,
+        wrong: &mut Vec<OptionMessage<OptionError>>,
         notes: &mut Vec<String>,
         unlike: &mut Vec<String>,
     ) {
@@ -402,9 +406,9 @@ impl Settings {
         };
         for &(option, engines) in &self.engine_options {
             if !engines.contains(&self.job.engine_name.as_str()) {
-                wrong.push(About {
+                wrong.push(OptionMessage {
                     option,
-                    what: Wrong::new(
+                    what: OptionError::new(
                         format!("is not an option of ioengine={}", self.job.engine_name),
                         format!("ioengine={}", engines.join(" or ioengine=")),
                     ),
@@ -506,23 +510,23 @@ fn extended_format(bytes: u64) -> Option<(u64, u64)> {
 const LARGEST: u64 = 1 << 30;
 
 /// Checks a block size of `option`. Returns it if a drive can accept it, otherwise 512, with the problem in `wrong`.
-fn block(bytes: u64, option: &'static str, wrong: &mut Vec<About<Wrong>>) -> u32 {
+fn block(bytes: u64, option: &'static str, wrong: &mut Vec<OptionMessage<OptionError>>) -> u32 {
     let problem = if !bytes.is_multiple_of(512) {
-        Wrong::new(
+        OptionError::new(
             format!("block size {bytes} is not a multiple of 512 bytes"),
             "a multiple of 512 with direct=1, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
         )
     } else if bytes > LARGEST {
-        Wrong::new(
+        OptionError::new(
             format!("blocks of {bytes} bytes are too large"),
             "at most 1g",
         )
     } else if bytes == 0 {
-        Wrong::new("block size 0", "at least 512")
+        OptionError::new("block size 0", "at least 512")
     } else {
         return bytes as u32;
     };
-    wrong.push(About {
+    wrong.push(OptionMessage {
         option,
         what: problem,
     });

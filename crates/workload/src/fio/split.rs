@@ -2,7 +2,7 @@
 
 use crate::job::Distribution;
 
-use super::value::{self, Given, Wrong};
+use super::value::{self, OptionError, OptionValue};
 
 /// Values with their shares; `None` if the share is not given.
 type Pairs = Vec<(u64, Option<u64>)>;
@@ -14,11 +14,11 @@ type Shares = Vec<(u64, f64)>;
 /// to writes and trims.
 fn by_direction<T: Clone>(
     text: &str,
-    parse: impl Fn(&str) -> Result<T, Wrong>,
-) -> Result<[Option<T>; 3], Wrong> {
+    parse: impl Fn(&str) -> Result<T, OptionError>,
+) -> Result<[Option<T>; 3], OptionError> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > 3 {
-        return Err(Wrong::new(
+        return Err(OptionError::new(
             format!("{} lists", parts.len()),
             "at most three: reads,writes,trims",
         ));
@@ -31,7 +31,7 @@ fn by_direction<T: Clone>(
         }
     }
     if values.iter().all(Option::is_none) {
-        return Err(Wrong::new(
+        return Err(OptionError::new(
             "is an empty list",
             "value/share pairs separated by colons",
         ));
@@ -40,7 +40,7 @@ fn by_direction<T: Clone>(
 }
 
 /// Parses `a/x:b/y:c`.
-fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
+fn pairs(given: &OptionValue, text: &str, absolute: bool) -> Result<Pairs, OptionError> {
     let mut pairs = Vec::new();
     for part in text.split(':').filter(|part| !part.is_empty()) {
         let (value, share) = match part.split_once('/') {
@@ -54,7 +54,7 @@ fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
                 // fio cuts larger values.
                 Ok(percent) => Some(percent.min(100)),
                 Err(_) => {
-                    return Err(Wrong::new(
+                    return Err(OptionError::new(
                         format!("`{share}` in `{part}` is not a share"),
                         "a whole percentage, 0 to 100",
                     ));
@@ -64,7 +64,7 @@ fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
         pairs.push((given.count(value)?, share));
     }
     if pairs.len() > 256 {
-        return Err(Wrong::new(
+        return Err(OptionError::new(
             format!("{} entries", pairs.len()),
             "at most 256",
         ));
@@ -75,11 +75,11 @@ fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
 /// Parses block sizes with shares in percent that sum to 100, by direction, smallest share first. The remaining
 /// percentage is divided equally, in whole percent, among the entries without a share, and the remainder goes to the
 /// last one, as in fio.
-pub(super) fn sizes(given: &Given) -> Result<[Option<Shares>; 3], Wrong> {
+pub(super) fn sizes(given: &OptionValue) -> Result<[Option<Shares>; 3], OptionError> {
     by_direction(given.text()?, |part| {
         let pairs = pairs(given, part, false)?;
         if pairs.is_empty() {
-            return Err(Wrong::new("is an empty list", "such as 4k/60:64k/40"));
+            return Err(OptionError::new("is an empty list", "such as 4k/60:64k/40"));
         }
         let sum: u64 = pairs.iter().filter_map(|&(_, share)| share).sum();
         let open = pairs
@@ -87,7 +87,7 @@ pub(super) fn sizes(given: &Given) -> Result<[Option<Shares>; 3], Wrong> {
             .filter(|&&(_, share)| share.is_none_or(|share| share == 0))
             .count() as u64;
         if sum > 100 && open > 1 {
-            return Err(Wrong::new(
+            return Err(OptionError::new(
                 format!("the shares add up to {sum} %, and {open} sizes have none"),
                 "100 % or less, or a share for each size",
             ));
@@ -118,10 +118,10 @@ pub(super) fn sizes(given: &Given) -> Result<[Option<Shares>; 3], Wrong> {
 
 /// Parses zones by direction: shares of accesses sum to 100, and so do sizes in percent.
 pub(super) fn zones(
-    given: &Given,
+    given: &OptionValue,
     text: &str,
     absolute: bool,
-) -> Result<[Option<Distribution>; 3], Wrong> {
+) -> Result<[Option<Distribution>; 3], OptionError> {
     by_direction(text, |part| {
         let pairs = pairs(given, part, absolute)?;
         let accesses: u64 = pairs
@@ -129,7 +129,7 @@ pub(super) fn zones(
             .map(|&(access, _)| access)
             .fold(0, u64::saturating_add);
         if accesses != 100 {
-            return Err(Wrong::new(
+            return Err(OptionError::new(
                 format!("the shares of accesses add up to {accesses} %"),
                 "100 % (access/size pairs, such as zoned:60/10:40/90)",
             ));
@@ -142,7 +142,7 @@ pub(super) fn zones(
         }
         let sum: u64 = pairs.iter().filter_map(|&(_, size)| size).sum();
         if sum > 100 {
-            return Err(Wrong::new(
+            return Err(OptionError::new(
                 format!("the zones' sizes add up to {sum} %"),
                 "100 % or less",
             ));

@@ -10,17 +10,17 @@ use super::expression;
 
 /// Why a value is invalid for its option.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct OptionError {
     /// The problem, without the option's name.
     pub what: String,
     /// The allowed values.
     pub help: Option<String>,
 }
 
-impl Wrong {
+impl OptionError {
     /// Creates a problem with the allowed values.
-    pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Wrong {
-        Wrong {
+    pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> OptionError {
+        OptionError {
             what: what.into(),
             help: Some(help.into()),
         }
@@ -38,7 +38,7 @@ pub(super) enum Quantity {
 
 /// The value of one option as written, with the meaning of `k`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct OptionValue<'a> {
     /// Text after `=`; `None` if there is no `=`.
     pub text: Option<&'a str>,
     /// Meaning of `k`: 1024 or 1000.
@@ -50,12 +50,12 @@ const SIZE_HELP: &str = "a whole number, with a suffix if need be, such as 4096,
 /// Maximum time. Sums of several such times still fit, and no simulation runs longer.
 const LONGEST: Span = Span::from_ms(100 * 86_400 * 1_000);
 
-impl<'a> Given<'a> {
+impl<'a> OptionValue<'a> {
     /// Returns the text; an absent value is an error.
-    pub(super) fn text(&self) -> Result<&'a str, Wrong> {
+    pub(super) fn text(&self) -> Result<&'a str, OptionError> {
         match self.text {
             Some(text) if !text.is_empty() => Ok(text),
-            _ => Err(Wrong {
+            _ => Err(OptionError {
                 what: "needs a value".into(),
                 help: None,
             }),
@@ -63,19 +63,19 @@ impl<'a> Given<'a> {
     }
 
     /// Parses `0` or `1`; any other whole number is out of range.
-    pub(super) fn boolean(&self) -> Result<bool, Wrong> {
+    pub(super) fn boolean(&self) -> Result<bool, OptionError> {
         match self.text()? {
             "0" => Ok(false),
             "1" => Ok(true),
-            other => Err(Wrong::new(
+            other => Err(OptionError::new(
                 format!("`{other}` is neither on nor off"),
                 "0 or 1",
             )),
         }
     }
 
-    /// As [`Given::boolean`], but true without a value.
-    pub(super) fn set(&self) -> Result<bool, Wrong> {
+    /// As [`OptionValue::boolean`], but true without a value.
+    pub(super) fn set(&self) -> Result<bool, OptionError> {
         match self.text {
             None => Ok(true),
             Some(_) => self.boolean(),
@@ -83,26 +83,26 @@ impl<'a> Given<'a> {
     }
 
     /// Parses a count or size with an optional suffix, `min..=max`.
-    pub(super) fn number(&self, min: u64, max: u64) -> Result<u64, Wrong> {
+    pub(super) fn number(&self, min: u64, max: u64) -> Result<u64, OptionError> {
         let text = self.text()?;
         let value = self.count(text)?;
-        within(text, value, min, max)
+        check_range(text, value, min, max)
     }
 
-    /// As [`Given::number`], in 32 bits.
-    pub(super) fn number32(&self, min: u32, max: u32) -> Result<u32, Wrong> {
+    /// As [`OptionValue::number`], in 32 bits.
+    pub(super) fn number32(&self, min: u32, max: u32) -> Result<u32, OptionError> {
         let value = self.number(min.into(), max.into())?;
         Ok(value.try_into().unwrap_or(u32::MAX))
     }
 
     /// Parses a size or a percentage.
-    pub(super) fn quantity(&self) -> Result<Quantity, Wrong> {
+    pub(super) fn quantity(&self) -> Result<Quantity, OptionError> {
         self.quantity_of(self.text()?)
     }
 
     /// Parses up to three numbers for reads, writes and trims: `a`, `a,b`, `a,b,c`. `,b` leaves reads unchanged, and
     /// `a,` leaves the others unchanged. The last given number applies to all later directions.
-    pub(super) fn by_direction(&self, min: u64, max: u64) -> Result<[Option<u64>; 3], Wrong> {
+    pub(super) fn by_direction(&self, min: u64, max: u64) -> Result<[Option<u64>; 3], OptionError> {
         let text = self.text()?;
         let separator = [',', ':', '-']
             .into_iter()
@@ -111,44 +111,49 @@ impl<'a> Given<'a> {
             Some(separator) => text.split(separator).collect(),
             None => vec![text],
         };
-        by_direction(&parts, |part| within(part, self.count(part)?, min, max))
+        by_direction(&parts, |part| {
+            check_range(part, self.count(part)?, min, max)
+        })
     }
 
     /// Parses up to three ranges `min-max`, by direction.
-    pub(super) fn ranges(&self) -> Result<[Option<(u64, u64)>; 3], Wrong> {
+    pub(super) fn ranges(&self) -> Result<[Option<(u64, u64)>; 3], OptionError> {
         let parts: Vec<&str> = self.text()?.split(',').collect();
         by_direction(&parts, |part| {
             let (low, high) = part
                 .split_once('-')
                 .or_else(|| part.split_once(':'))
                 .ok_or_else(|| {
-                    Wrong::new(
+                    OptionError::new(
                         format!("`{part}` is not a range"),
                         "min-max, such as 4k-64k",
                     )
                 })?;
             let (low, high) = (self.count(low)?, self.count(high)?);
             let (low, high) = (low.min(high), low.max(high));
-            Ok((within(part, low, 1, u64::MAX)?, high))
+            Ok((check_range(part, low, 1, u64::MAX)?, high))
         })
     }
 
     /// Parses a time; a number without a unit is in seconds.
-    pub(super) fn seconds(&self) -> Result<Span, Wrong> {
+    pub(super) fn seconds(&self) -> Result<Span, OptionError> {
         self.time(1_000_000, "seconds")
     }
 
     /// Parses a time; a number without a unit is in microseconds.
-    pub(super) fn microseconds(&self) -> Result<Span, Wrong> {
+    pub(super) fn microseconds(&self) -> Result<Span, OptionError> {
         self.time(1, "microseconds")
     }
 
-    fn time(&self, bare_us: u64, counts: &str) -> Result<Span, Wrong> {
+    fn time(&self, bare_us: u64, counts: &str) -> Result<Span, OptionError> {
         let text = self.text()?;
         match time(text, bare_us) {
             Some(span) if span <= LONGEST => Ok(span),
-            Some(_) => Err(Wrong::new(format!("{text} is too long"), "at most 100d")),
-            None => Err(Wrong::new(
+            Some(_) => Err(OptionError::new(
+                format!("{text} is too long"),
+                "at most 100d",
+            )),
+            None => Err(OptionError::new(
                 format!("`{text}` is not a time"),
                 format!(
                     "a whole number and us, ms, s, m (minutes), h or d, such as 500ms or 5m; a bare one counts {counts}"
@@ -158,11 +163,11 @@ impl<'a> Given<'a> {
     }
 
     /// Parses at most `most` numbers separated by `:`, each in `min..=max`.
-    pub(super) fn floats(&self, min: f64, max: f64, most: usize) -> Result<Vec<f64>, Wrong> {
+    pub(super) fn floats(&self, min: f64, max: f64, most: usize) -> Result<Vec<f64>, OptionError> {
         let text = self.text()?;
         let parts: Vec<&str> = text.split(':').filter(|part| !part.is_empty()).collect();
         if parts.is_empty() || parts.len() > most {
-            return Err(Wrong::new(
+            return Err(OptionError::new(
                 format!("{} numbers", parts.len()),
                 format!("1 to {most} numbers with colons between them"),
             ));
@@ -174,7 +179,10 @@ impl<'a> Given<'a> {
     }
 
     /// Parses one of `words`, alone or before a colon or comma; returns its value and the text after the colon.
-    pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<(T, Option<&'a str>), Wrong> {
+    pub(super) fn word<T: Copy>(
+        &self,
+        words: &[(&str, T)],
+    ) -> Result<(T, Option<&'a str>), OptionError> {
         let text = self.text()?;
         let end = text.find([',', ':']).unwrap_or(text.len());
         let written = &text[..end];
@@ -186,19 +194,19 @@ impl<'a> Given<'a> {
     }
 
     /// Parses one number with a suffix.
-    pub(super) fn count(&self, text: &str) -> Result<u64, Wrong> {
+    pub(super) fn count(&self, text: &str) -> Result<u64, OptionError> {
         match self.quantity_of(text)? {
             Quantity::Count(count) => Ok(count),
-            Quantity::Percent(_) => Err(Wrong::new(
+            Quantity::Percent(_) => Err(OptionError::new(
                 format!("`{text}` is a percentage"),
                 "a number; percent has no meaning here",
             )),
         }
     }
 
-    fn quantity_of(&self, written: &str) -> Result<Quantity, Wrong> {
+    fn quantity_of(&self, written: &str) -> Result<Quantity, OptionError> {
         let text = written.trim();
-        let wrong = || Wrong::new(format!("`{text}` is not a number"), SIZE_HELP);
+        let wrong = || OptionError::new(format!("`{text}` is not a number"), SIZE_HELP);
         if text.starts_with('(') {
             let value =
                 expression::evaluate(text, &|suffix| self.multiplier(suffix).map(|by| by as f64));
@@ -211,13 +219,13 @@ impl<'a> Given<'a> {
             return Ok(Quantity::Percent(digits));
         }
         if suffix.eq_ignore_ascii_case("z") {
-            return Err(Wrong::new(
+            return Err(OptionError::new(
                 format!("`{text}` counts zones, and the drives here have none"),
                 SIZE_HELP,
             ));
         }
         let by = self.multiplier(suffix).ok_or_else(|| {
-            Wrong::new(
+            OptionError::new(
                 format!("`{suffix}` in `{text}` is not a suffix of a size"),
                 "a whole number and k, m, g, t or p, alone or with b (see kb_base)",
             )
@@ -225,7 +233,7 @@ impl<'a> Given<'a> {
         digits
             .checked_mul(by)
             .map(Quantity::Count)
-            .ok_or_else(|| Wrong::new(format!("`{text}` is too large"), SIZE_HELP))
+            .ok_or_else(|| OptionError::new(format!("`{text}` is too large"), SIZE_HELP))
     }
 
     /// Returns the factor of a suffix. With `kb_base=1024` fio's `kib` is 1000, according to its documentation.
@@ -262,7 +270,7 @@ pub(super) fn percent(text: &str) -> Option<&str> {
 }
 
 /// Returns the problem that `written` is not one of `words`.
-pub(super) fn one_of<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> Wrong {
+pub(super) fn one_of<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> OptionError {
     let words: Vec<&str> = words.into_iter().collect();
     let near = text::problem::nearest(written, words.iter().copied());
     let all = words.join(", ");
@@ -270,19 +278,19 @@ pub(super) fn one_of<'a>(written: &str, words: impl IntoIterator<Item = &'a str>
         Some(near) => format!("did you mean `{near}`? There are: {all}"),
         None => format!("one of {all}"),
     };
-    Wrong::new(format!("there is no `{written}`"), help)
+    OptionError::new(format!("there is no `{written}`"), help)
 }
 
 /// Parses a floating-point number in `min..=max`.
-pub(super) fn float(text: &str, min: f64, max: f64) -> Result<f64, Wrong> {
+pub(super) fn float(text: &str, min: f64, max: f64) -> Result<f64, OptionError> {
     let text = text.trim();
-    let value: f64 = text
-        .parse()
-        .map_err(|_| Wrong::new(format!("`{text}` is not a number"), float_range(min, max)))?;
+    let value: f64 = text.parse().map_err(|_| {
+        OptionError::new(format!("`{text}` is not a number"), float_range(min, max))
+    })?;
     if value >= min && value <= max {
         Ok(value)
     } else {
-        Err(Wrong::new(
+        Err(OptionError::new(
             format!("{text} is out of range"),
             float_range(min, max),
         ))
@@ -302,14 +310,14 @@ fn float_range(min: f64, max: f64) -> String {
     }
 }
 
-fn within(text: &str, value: u64, min: u64, max: u64) -> Result<u64, Wrong> {
+fn check_range(text: &str, value: u64, min: u64, max: u64) -> Result<u64, OptionError> {
     if value < min {
-        Err(Wrong::new(
+        Err(OptionError::new(
             format!("{text} is too small"),
             format!("at least {min}"),
         ))
     } else if value > max {
-        Err(Wrong::new(
+        Err(OptionError::new(
             format!("{text} is too large"),
             format!("at most {max}"),
         ))
@@ -320,10 +328,10 @@ fn within(text: &str, value: u64, min: u64, max: u64) -> Result<u64, Wrong> {
 
 fn by_direction<T: Copy>(
     parts: &[&str],
-    parse: impl Fn(&str) -> Result<T, Wrong>,
-) -> Result<[Option<T>; 3], Wrong> {
+    parse: impl Fn(&str) -> Result<T, OptionError>,
+) -> Result<[Option<T>; 3], OptionError> {
     if parts.len() > 3 {
-        return Err(Wrong::new(
+        return Err(OptionError::new(
             format!("{} values", parts.len()),
             "at most three: reads,writes,trims",
         ));
@@ -335,7 +343,7 @@ fn by_direction<T: Copy>(
         }
     }
     if values.iter().all(Option::is_none) {
-        return Err(Wrong::new(
+        return Err(OptionError::new(
             "has no value in its list",
             "reads,writes,trims, such as 4k,8k",
         ));

@@ -7,8 +7,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::lines::Lines;
-use super::requests::Found;
-use super::{Fault, Format, Head};
+use super::requests::RawRequest;
+use super::{Format, Head, TraceError};
 
 pub(super) const FORMAT: Format = Format {
     name: "alicloud",
@@ -38,20 +38,20 @@ fn looks(head: &Head) -> bool {
     })
 }
 
-fn direction(fields: &Fields) -> Result<Op, Fault> {
+fn direction(fields: &Fields) -> Result<Op, TraceError> {
     match fields.text(1) {
         b"R" | b"r" => Ok(Op::Read),
         b"W" | b"w" => Ok(Op::Write),
-        _ => Err(fields.wrong(1, "opcode", "R or W")),
+        _ => Err(fields.invalid_column(1, "opcode", "R or W")),
     }
 }
 
-fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<RawRequest, TraceError> {
     fields.expect(5, "device_id, opcode, offset, length, timestamp")?;
     let op = direction(fields)?;
     let offset = fields.number(2, "offset")?;
     let bytes = fields.number(3, "length")?;
     let at_ns = u128::from(fields.number(4, "timestamp in us")?) * 1_000;
     volume.extend_from_slice(fields.text(0));
-    Ok(Found::new(at_ns, op, offset, bytes))
+    Ok(RawRequest::new(at_ns, op, offset, bytes))
 }

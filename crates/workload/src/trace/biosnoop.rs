@@ -11,8 +11,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::lines::each_line;
-use super::requests::{Found, Requests};
-use super::{Fault, Format, blkparse, input::Input};
+use super::requests::{RawRequest, Requests};
+use super::{Format, TraceError, blkparse, input::Input};
 
 pub(super) const FORMAT: Format = Format {
     name: "biosnoop",
@@ -43,7 +43,7 @@ fn after_name(heading: &[u8]) -> Result<usize, &'static str> {
     }
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
     let mut after = 6;
     each_line(
         input,
@@ -60,7 +60,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
                 return Ok(None);
             }
             // Process names may contain blanks.
-            let fields = Fields::around(blanks.line(), line, 1, after);
+            let fields = Fields::split_around(blanks.line(), line, 1, after);
             fields.expect(after + 2, "those that the heading names")?;
             let found = request(&fields)?;
             volume.extend_from_slice(fields.text(3));
@@ -69,12 +69,12 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
     )
 }
 
-fn request(fields: &Fields) -> Result<Found, Fault> {
+fn request(fields: &Fields) -> Result<RawRequest, TraceError> {
     let done_ns = fields.time(0, "time in s", SECOND)?;
     let last = fields.count() - 1;
     let latency_ns = fields.time(last, "latency in ms", MS)?;
     let Some((op, fua)) = blkparse::operation(fields.text(4)) else {
-        return Err(fields.wrong(4, "type", "R, W or the letters of blkparse"));
+        return Err(fields.invalid_column(4, "type", "R, W or the letters of blkparse"));
     };
     let bytes = fields.number(6, "bytes")?;
     let (offset, bytes) = match op {
@@ -82,7 +82,7 @@ fn request(fields: &Fields) -> Result<Found, Fault> {
         _ => (fields.sectors(5, "sector")?, bytes),
     };
     let issued_ns = (done_ns + BEFORE_NS).saturating_sub(latency_ns);
-    let mut found = Found::new(issued_ns, op, offset, bytes);
+    let mut found = RawRequest::new(issued_ns, op, offset, bytes);
     found.fua = fua && op == Op::Write;
     found.latency_ns = u64::try_from(latency_ns).ok();
     Ok(found)

@@ -13,9 +13,9 @@ use model::Op;
 
 use super::fields::{Fields, whole};
 use super::input::Input;
-use super::issued::Issued;
-use super::requests::{Found, Requests};
-use super::{Fault, Format};
+use super::issued::IssueTable;
+use super::requests::{RawRequest, Requests};
+use super::{Format, TraceError};
 
 pub(super) const FORMAT: Format = Format {
     name: "blkparse",
@@ -70,8 +70,8 @@ pub(super) fn operation(letters: &[u8]) -> Option<(Op, bool)> {
     })
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    let mut issued = Issued::default();
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
+    let mut issued = IssueTable::default();
     loop {
         let number = input.line_number() + 1;
         let Some(line) = input.line()? else { break };
@@ -94,13 +94,14 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
 fn event(
     fields: &Fields,
     requests: &mut Requests,
-    issued: &mut Issued,
-) -> Result<ControlFlow<()>, Fault> {
+    issued: &mut IssueTable,
+) -> Result<ControlFlow<()>, TraceError> {
     let Some(device) = device(fields.text(0)) else {
-        return Err(fields.wrong(0, "device", "major and minor number, such as 8,0"));
+        return Err(fields.invalid_column(0, "device", "major and minor number, such as 8,0"));
     };
     let ns = fields.time(3, "time in s", SECOND)?;
-    let ns = u64::try_from(ns).map_err(|_| fields.wrong(3, "time in s", "below 584 years"))?;
+    let ns =
+        u64::try_from(ns).map_err(|_| fields.invalid_column(3, "time in s", "below 584 years"))?;
     match fields.text(5) {
         b"D" => return issue(fields, (device, ns), requests, issued),
         b"Q" => requests.note("requests queued"),
@@ -127,8 +128,8 @@ fn issue(
     fields: &Fields,
     (device, ns): (u64, u64),
     requests: &mut Requests,
-    issued: &mut Issued,
-) -> Result<ControlFlow<()>, Fault> {
+    issued: &mut IssueTable,
+) -> Result<ControlFlow<()>, TraceError> {
     let letters = fields.text(6);
     let flush = letters.starts_with(b"F");
     let has_place = fields.text(8) == b"+";
@@ -155,7 +156,7 @@ fn issue(
     };
     let name = || String::from_utf8_lossy(fields.text(0)).into_owned();
     let volume = requests.volume(fields.text(0), &fields.place(), name)?;
-    let mut found = Found::new(u128::from(ns), op, offset, bytes);
+    let mut found = RawRequest::new(u128::from(ns), op, offset, bytes);
     found.fua = fua;
     match requests.push(volume, &found, || fields.place())? {
         ControlFlow::Break(()) => Ok(ControlFlow::Break(())),

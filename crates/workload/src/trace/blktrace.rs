@@ -16,9 +16,9 @@ use std::ops::ControlFlow;
 use model::Op;
 
 use super::input::Input;
-use super::issued::Issued;
-use super::requests::{Found, Requests};
-use super::{Fault, Format};
+use super::issued::IssueTable;
+use super::requests::{RawRequest, Requests};
+use super::{Format, TraceError};
 use text::problem::Place;
 
 pub(super) const FORMAT: Format = Format {
@@ -63,7 +63,7 @@ fn big_endian(magic: [u8; 4]) -> Option<bool> {
 }
 
 /// An event with its header fields.
-struct Event {
+struct BlktraceRecord {
     magic: u32,
     time_ns: u64,
     sector: u64,
@@ -74,8 +74,8 @@ struct Event {
     payload: u16,
 }
 
-impl Event {
-    fn new(header: &[u8; 48], big_endian: bool) -> Event {
+impl BlktraceRecord {
+    fn new(header: &[u8; 48], big_endian: bool) -> BlktraceRecord {
         let word = |at: usize| {
             let mut bytes = [0; 4];
             bytes.copy_from_slice(&header[at..at + 4]);
@@ -94,7 +94,7 @@ impl Event {
             }
         };
         let payload = [header[46], header[47]];
-        Event {
+        BlktraceRecord {
             magic: word(0),
             time_ns: long(8),
             sector: long(16),
@@ -133,36 +133,36 @@ impl Event {
     }
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
     let Some(magic) = input.head().first_chunk::<4>() else {
         return Ok(());
     };
     let Some(big_endian) = big_endian(*magic) else {
-        return Err(Fault::at(
+        return Err(TraceError::new(
             Place::Byte(0),
             "the magic number of blktrace is missing",
         ));
     };
-    let mut issued = Issued::default();
+    let mut issued = IssueTable::default();
     loop {
         let at = input.offset();
         let Some(header) = input.record::<48>()? else {
             break;
         };
-        let event = Event::new(&header, big_endian);
+        let event = BlktraceRecord::new(&header, big_endian);
         if event.magic & !0xff != MAGIC {
             let what = format!(
                 "the magic number of an event is missing: found {:#010x}",
                 event.magic
             );
-            return Err(Fault::at(Place::Byte(at), what));
+            return Err(TraceError::new(Place::Byte(at), what));
         }
         if event.magic & 0xff != VERSION {
             let what = format!(
                 "the event is of version {}; only 7 is known",
                 event.magic & 0xff
             );
-            return Err(Fault::at(Place::Byte(at), what));
+            return Err(TraceError::new(Place::Byte(at), what));
         }
         input.skip(usize::from(event.payload))?;
         if event.kind & NOTIFY != 0 {
@@ -185,11 +185,11 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
 }
 
 fn issue(
-    event: &Event,
+    event: &BlktraceRecord,
     at: u64,
     requests: &mut Requests,
-    issued: &mut Issued,
-) -> Result<ControlFlow<()>, Fault> {
+    issued: &mut IssueTable,
+) -> Result<ControlFlow<()>, TraceError> {
     if event.kind & PASS_THROUGH != 0 {
         requests.note("pass-through commands");
         return Ok(ControlFlow::Continue(()));
@@ -202,7 +202,7 @@ fn issue(
         event.sector.checked_mul(512)
     };
     let Some(offset) = offset else {
-        return Err(Fault::at(
+        return Err(TraceError::new(
             place(),
             format!("sector {:#x} is out of range", event.sector),
         ));
@@ -210,7 +210,7 @@ fn issue(
     let volume = requests.volume(&event.device.to_le_bytes(), &place(), || {
         event.device_name()
     })?;
-    let mut found = Found::new(
+    let mut found = RawRequest::new(
         u128::from(event.time_ns),
         op,
         offset,

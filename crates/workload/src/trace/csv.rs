@@ -8,8 +8,8 @@ use model::Op;
 
 use super::fields::{self, Fields};
 use super::lines::each_line;
-use super::requests::{Found, Requests};
-use super::{Fault, Format, input::Input};
+use super::requests::{RawRequest, Requests};
+use super::{Format, TraceError, input::Input};
 use text::problem::{Place, Problem, Problems, nearest};
 
 pub(super) const FORMAT: Format = Format {
@@ -48,7 +48,7 @@ struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    fn wrong(&mut self, what: String, help: &str) {
+    fn add_problem(&mut self, what: String, help: &str) {
         self.problems.0.push(Problem {
             origin: "command line".into(),
             place: Place::Whole,
@@ -67,13 +67,13 @@ impl<'a> List<'a> {
             let (key, value) = (key.trim(), value.trim());
             match KEYS.iter().position(|known| *known == key) {
                 Some(index) if list.given[index].is_some() => {
-                    list.wrong(format!("--columns: {key} is given twice"), "each once");
+                    list.add_problem(format!("--columns: {key} is given twice"), "each once");
                 }
                 Some(index) => list.given[index] = Some(value),
                 None => {
                     let near = nearest(key, KEYS).map(|near| format!("did you mean `{near}`?"));
                     let help = near.as_deref().unwrap_or(HELP);
-                    list.wrong(format!("--columns: there is no `{key}`"), help);
+                    list.add_problem(format!("--columns: there is no `{key}`"), help);
                 }
             }
         }
@@ -90,7 +90,7 @@ impl<'a> List<'a> {
             Ok(number @ 1..=fields::MOST) => Some(number - 1),
             _ => {
                 let help = format!("a number from 1 to {}", fields::MOST);
-                self.wrong(format!("--columns: {key}={value} is not a column"), &help);
+                self.add_problem(format!("--columns: {key}={value} is not a column"), &help);
                 Some(0)
             }
         }
@@ -103,7 +103,7 @@ impl<'a> List<'a> {
             (None, Some(column)) => (column, 512),
             _ => {
                 let what = format!("--columns wants one of {bytes} and {sectors}");
-                self.wrong(what, HELP);
+                self.add_problem(what, HELP);
                 (0, 1)
             }
         }
@@ -117,12 +117,12 @@ impl<'a> List<'a> {
             Some("us") => 1_000,
             Some("ns") => 1,
             Some(other) => {
-                self.wrong(format!("--time-unit: unknown unit `{other}`"), UNITS);
+                self.add_problem(format!("--time-unit: unknown unit `{other}`"), UNITS);
                 1
             }
             None if has_times => {
                 let what = "--columns has times, and --time-unit is not given";
-                self.wrong(what.into(), UNITS);
+                self.add_problem(what.into(), UNITS);
                 1
             }
             None => 1,
@@ -141,7 +141,7 @@ impl Columns {
         let (time, latency) = (list.column("time"), list.column("latency"));
         let (op, volume) = (list.column("op"), list.column("volume"));
         if op.is_none() {
-            list.wrong("--columns wants op".into(), HELP);
+            list.add_problem("--columns wants op".into(), HELP);
         }
         let columns = Columns {
             time,
@@ -163,7 +163,7 @@ impl Columns {
         named.chain(perhaps).max().unwrap_or(0) + 1
     }
 
-    fn operation(&self, fields: &Fields) -> Result<Op, Fault> {
+    fn operation(&self, fields: &Fields) -> Result<Op, TraceError> {
         let word = fields.text(self.op);
         if let Some(read) = &self.read {
             return Ok(if word == read { Op::Read } else { Op::Write });
@@ -174,12 +174,12 @@ impl Columns {
             Some(b'f' | b's') => Ok(Op::Flush),
             Some(b't' | b'd' | b'u') => Ok(Op::Deallocate),
             _ => Err(fields
-                .wrong(self.op, "op", "a word such as R, write, trim or flush")
+                .invalid_column(self.op, "op", "a word such as R, write, trim or flush")
                 .help("read=0 in --columns means that 0 is a read, and any other value a write")),
         }
     }
 
-    fn bytes(fields: &Fields, (column, by): (usize, u64), name: &str) -> Result<u64, Fault> {
+    fn bytes(fields: &Fields, (column, by): (usize, u64), name: &str) -> Result<u64, TraceError> {
         if by == 1 {
             fields.number(column, name)
         } else {
@@ -187,7 +187,7 @@ impl Columns {
         }
     }
 
-    fn request(&self, fields: &Fields) -> Result<Found, Fault> {
+    fn request(&self, fields: &Fields) -> Result<RawRequest, TraceError> {
         let at_ns = match self.time {
             Some(column) => fields.time(column, "time", self.unit_ns)?,
             None => 0,
@@ -201,7 +201,7 @@ impl Columns {
                 Columns::bytes(fields, self.size, "size")?,
             )
         };
-        let mut found = Found::new(at_ns, op, offset, bytes);
+        let mut found = RawRequest::new(at_ns, op, offset, bytes);
         if let Some(column) = self.latency {
             let latency_ns = fields.time(column, "latency", self.unit_ns)?;
             found.latency_ns = u64::try_from(latency_ns).ok();
@@ -231,10 +231,10 @@ fn split(line: usize, text: &[u8], needed: usize) -> Fields<'_> {
         .unwrap_or_else(by_blanks)
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
     let Some(columns) = requests.options().columns.clone() else {
         let what = "is text by columns, and which column is what has not been said";
-        return Err(Fault::whole(what).help(format!("--columns {HELP}")));
+        return Err(TraceError::whole(what).help(format!("--columns {HELP}")));
     };
     if columns.time.is_none() {
         requests.untimed();

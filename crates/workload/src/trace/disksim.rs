@@ -8,8 +8,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::lines::Lines;
-use super::requests::Found;
-use super::{Fault, Format, Head, mqsim};
+use super::requests::RawRequest;
+use super::{Format, Head, TraceError, mqsim};
 
 pub(super) const FORMAT: Format = Format {
     name: "disksim",
@@ -41,7 +41,7 @@ fn looks(head: &Head) -> bool {
     !mqsim::whole_numbers(head) || mqsim::too_close(head)
 }
 
-fn request(fields: &Fields) -> Result<Found, Fault> {
+fn request(fields: &Fields) -> Result<RawRequest, TraceError> {
     fields.expect(5, "time, device, block, blocks, flags")?;
     let at_ns = fields.time(0, "time in ms", 1_000_000)?;
     let offset = fields.sectors(2, "first block")?;
@@ -49,7 +49,7 @@ fn request(fields: &Fields) -> Result<Found, Fault> {
     let flags = std::str::from_utf8(fields.text(4)).ok();
     let flags = flags.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
     let flags = flags.and_then(|text| u32::from_str_radix(text, 16).ok());
-    let flags = flags.ok_or_else(|| fields.wrong(4, "flags", "a hexadecimal number"))?;
+    let flags = flags.ok_or_else(|| fields.invalid_column(4, "flags", "a hexadecimal number"))?;
     let op = if flags & 1 == 1 { Op::Read } else { Op::Write };
-    Ok(Found::new(at_ns, op, offset, bytes))
+    Ok(RawRequest::new(at_ns, op, offset, bytes))
 }

@@ -1,6 +1,6 @@
 //! Columns of one line, and the checks of their values.
 
-use super::Fault;
+use super::TraceError;
 use text::problem::Place;
 
 /// Maximum number of columns that a format reads.
@@ -65,7 +65,12 @@ impl<'a> Fields<'a> {
 
     /// Splits a line at blanks. The column after the first `before` columns and before the last `after` columns may
     /// contain blanks.
-    pub(super) fn around(line: usize, text: &'a [u8], before: usize, after: usize) -> Fields<'a> {
+    pub(super) fn split_around(
+        line: usize,
+        text: &'a [u8],
+        before: usize,
+        after: usize,
+    ) -> Fields<'a> {
         let count = blanks(text).count();
         let Some(more) = count
             .checked_sub(before + after + 1)
@@ -125,7 +130,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns an error unless the line has this many columns.
-    pub(super) fn expect(&self, count: usize, what: &str) -> Result<(), Fault> {
+    pub(super) fn expect(&self, count: usize, what: &str) -> Result<(), TraceError> {
         if self.count == count {
             return Ok(());
         }
@@ -134,25 +139,26 @@ impl<'a> Fields<'a> {
     }
 
     /// Parses a whole number from 0 to 2^64 - 1.
-    pub(super) fn number(&self, column: usize, name: &str) -> Result<u64, Fault> {
-        whole(self.text(column)).ok_or_else(|| self.wrong(column, name, "a whole number"))
+    pub(super) fn number(&self, column: usize, name: &str) -> Result<u64, TraceError> {
+        whole(self.text(column)).ok_or_else(|| self.invalid_column(column, name, "a whole number"))
     }
 
     /// Parses a whole number of sectors; returns bytes.
-    pub(super) fn sectors(&self, column: usize, name: &str) -> Result<u64, Fault> {
+    pub(super) fn sectors(&self, column: usize, name: &str) -> Result<u64, TraceError> {
         let sectors = self.number(column, name)?;
-        let wrong = || self.wrong(column, name, "a number of 512 B sectors below 2^55");
+        let wrong = || self.invalid_column(column, name, "a number of 512 B sectors below 2^55");
         sectors.checked_mul(512).ok_or_else(wrong)
     }
 
     /// Parses a decimal number in units of `unit_ns` nanoseconds; returns whole nanoseconds.
-    pub(super) fn time(&self, column: usize, name: &str, unit_ns: u64) -> Result<u128, Fault> {
-        decimal(self.text(column), unit_ns)
-            .ok_or_else(|| self.wrong(column, name, "a decimal number that is not negative"))
+    pub(super) fn time(&self, column: usize, name: &str, unit_ns: u64) -> Result<u128, TraceError> {
+        decimal(self.text(column), unit_ns).ok_or_else(|| {
+            self.invalid_column(column, name, "a decimal number that is not negative")
+        })
     }
 
     /// Returns the problem with an invalid column.
-    pub(super) fn wrong(&self, column: usize, name: &str, right: &str) -> Fault {
+    pub(super) fn invalid_column(&self, column: usize, name: &str, right: &str) -> TraceError {
         let found = shown(self.text(column));
         self.fault(format!(
             "column {} ({name}) is {found}, not {right}",
@@ -161,8 +167,8 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a problem with the line.
-    pub(super) fn fault(&self, what: impl Into<String>) -> Fault {
-        Fault::at(Place::Line(self.line), what)
+    pub(super) fn fault(&self, what: impl Into<String>) -> TraceError {
+        TraceError::new(Place::Line(self.line), what)
     }
 
     /// Returns the place of the line.
@@ -211,7 +217,7 @@ mod tests {
     #[test]
     fn a_name_with_blanks_is_one_column() {
         let columns = |text: &str| {
-            let fields = Fields::around(1, text.as_bytes(), 1, 2);
+            let fields = Fields::split_around(1, text.as_bytes(), 1, 2);
             let texts = (0..fields.count()).map(|column| shown(fields.text(column)));
             texts.collect::<Vec<_>>().join("")
         };

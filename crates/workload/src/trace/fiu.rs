@@ -10,8 +10,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::lines::Lines;
-use super::requests::Found;
-use super::{Fault, Format, Head};
+use super::requests::RawRequest;
+use super::{Format, Head, TraceError};
 
 pub(super) const FORMAT: Format = Format {
     name: "fiu",
@@ -23,7 +23,7 @@ pub(super) const FORMAT: Format = Format {
 
 const LINES: Lines = Lines {
     // Process names may contain blanks.
-    split: |line, text| Fields::around(line, text, 2, 6),
+    split: |line, text| Fields::split_around(line, text, 2, 6),
     header: None,
     request: |fields, volume| {
         volume.extend_from_slice(fields.text(6));
@@ -42,7 +42,7 @@ fn looks(head: &Head) -> bool {
     })
 }
 
-fn request(fields: &Fields) -> Result<Found, Fault> {
+fn request(fields: &Fields) -> Result<RawRequest, TraceError> {
     fields.expect(
         9,
         "time, pid, process, sector, sectors, W or R, major, minor, MD5",
@@ -53,9 +53,9 @@ fn request(fields: &Fields) -> Result<Found, Fault> {
     let op = match fields.text(5) {
         b"R" => Op::Read,
         b"W" => Op::Write,
-        _ => return Err(fields.wrong(5, "type", "W or R")),
+        _ => return Err(fields.invalid_column(5, "type", "W or R")),
     };
     fields.number(6, "major number")?;
     fields.number(7, "minor number")?;
-    Ok(Found::new(at_ns, op, offset, bytes))
+    Ok(RawRequest::new(at_ns, op, offset, bytes))
 }

@@ -7,7 +7,7 @@ use super::Head;
 use super::fields::Fields;
 
 /// Returns the format's name and advice; `None` if it is unknown.
-pub(super) fn known(head: &Head) -> Option<(&'static str, &'static str)> {
+pub(super) fn advice(head: &Head) -> Option<(&'static str, &'static str)> {
     const KEYS: (&str, &str) = (
         "is a trace of a key-value cache: its requests have keys, not addresses on a drive",
         "trace the block device under the cache (blktrace, biosnoop), or give each key a place first",

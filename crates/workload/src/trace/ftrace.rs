@@ -14,9 +14,9 @@ use model::Op;
 
 use super::fields::{Fields, decimal};
 use super::input::Input;
-use super::issued::Issued;
-use super::requests::{Found, Requests};
-use super::{Fault, Format, blkparse};
+use super::issued::IssueTable;
+use super::requests::{RawRequest, Requests};
+use super::{Format, TraceError, blkparse};
 
 pub(super) const FORMAT: Format = Format {
     name: "ftrace",
@@ -29,18 +29,18 @@ pub(super) const FORMAT: Format = Format {
 const SECOND: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Event {
+enum FtraceEvent {
     Issue,
     Complete,
     Requeue,
 }
 
 /// Finds the event of a line; returns it with the text before and after its name.
-fn event_of(line: &[u8]) -> Option<(Event, &[u8], &[u8])> {
-    const NAMES: [(&[u8], Event); 3] = [
-        (b"block_rq_issue:", Event::Issue),
-        (b"block_rq_complete:", Event::Complete),
-        (b"block_rq_requeue:", Event::Requeue),
+fn event_of(line: &[u8]) -> Option<(FtraceEvent, &[u8], &[u8])> {
+    const NAMES: [(&[u8], FtraceEvent); 3] = [
+        (b"block_rq_issue:", FtraceEvent::Issue),
+        (b"block_rq_complete:", FtraceEvent::Complete),
+        (b"block_rq_requeue:", FtraceEvent::Requeue),
     ];
     NAMES.into_iter().find_map(|(name, event)| {
         let at = line.windows(name.len()).position(|part| part == name)?;
@@ -55,8 +55,8 @@ fn time_of(before: &[u8]) -> Option<u64> {
     u64::try_from(times.next_back()?).ok()
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    let mut issued = Issued::default();
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
+    let mut issued = IssueTable::default();
     loop {
         let number = input.line_number() + 1;
         let Some(line) = input.line()? else { break };
@@ -79,7 +79,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
                 .fault("no time in seconds before the event, such as 1008.400196:")
                 .help("trace-cmd report, perf script and ftrace print it by default"));
         };
-        if let ControlFlow::Break(()) = one(event, &fields, ns, requests, &mut issued)? {
+        if let ControlFlow::Break(()) = record_event(event, &fields, ns, requests, &mut issued)? {
             break;
         }
     }
@@ -90,15 +90,15 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
 /// Key of outstanding flushes, which have no sector.
 const NO_SECTOR: u64 = u64::MAX;
 
-fn one(
-    event: Event,
+fn record_event(
+    event: FtraceEvent,
     fields: &Fields,
     ns: u64,
     requests: &mut Requests,
-    issued: &mut Issued,
-) -> Result<ControlFlow<()>, Fault> {
+    issued: &mut IssueTable,
+) -> Result<ControlFlow<()>, TraceError> {
     let Some(device) = blkparse::device(fields.text(0)) else {
-        return Err(fields.wrong(0, "device", "major and minor number, such as 259,0"));
+        return Err(fields.invalid_column(0, "device", "major and minor number, such as 259,0"));
     };
     // The command in parentheses may be empty or consist of several words.
     let mut columns = 0..fields.count();
@@ -115,7 +115,7 @@ fn one(
         asked => asked,
     };
     let Some((op, fua)) = asked else {
-        if event == Event::Issue {
+        if event == FtraceEvent::Issue {
             requests.note("pass-through commands");
         }
         return Ok(ControlFlow::Continue(()));
@@ -125,9 +125,9 @@ fn one(
         _ => (device, sector),
     };
     match event {
-        Event::Complete => issued.complete(at, ns, requests),
-        Event::Requeue => issued.requeue(at, requests),
-        Event::Issue => {
+        FtraceEvent::Complete => issued.complete(at, ns, requests),
+        FtraceEvent::Requeue => issued.requeue(at, requests),
+        FtraceEvent::Issue => {
             let name = || String::from_utf8_lossy(fields.text(0)).into_owned();
             let volume = requests.volume(fields.text(0), &fields.place(), name)?;
             // A flush has no address; the kernel may print the largest possible sector for it.
@@ -135,7 +135,7 @@ fn one(
                 Op::Flush => (0, 0),
                 _ => (fields.sectors(plus - 1, "sector")?, bytes),
             };
-            let mut found = Found::new(u128::from(ns), op, place.0, place.1);
+            let mut found = RawRequest::new(u128::from(ns), op, place.0, place.1);
             found.fua = fua;
             return Ok(match requests.push(volume, &found, || fields.place())? {
                 ControlFlow::Break(()) => ControlFlow::Break(()),

@@ -12,8 +12,8 @@ use model::Op;
 use super::extents::Extents;
 use super::fields::Fields;
 use super::lines::each_line;
-use super::requests::{Found, Requests};
-use super::{Fault, Format, input::Input};
+use super::requests::{RawRequest, Requests};
+use super::{Format, TraceError, input::Input};
 
 pub(super) const FORMAT: Format = Format {
     name: "google",
@@ -54,7 +54,7 @@ impl GoogleColumns {
     }
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
     let mut columns: Option<GoogleColumns> = None;
     let mut extents = Extents::default();
     each_line(
@@ -88,13 +88,13 @@ fn request(
     fields: &Fields,
     columns: &GoogleColumns,
     requests: &mut Requests,
-) -> Result<Option<Found>, Fault> {
+) -> Result<Option<RawRequest>, TraceError> {
     let at_ns = fields.time(columns.start, "start_time in s", SECOND)?;
     let offset = fields.number(columns.offset, "file_offset")?;
     match fields.text(columns.op) {
         b"WRITE" => {
             let bytes = fields.number(columns.asked, "request_io_size_bytes")?;
-            Ok(Some(Found::new(at_ns, Op::Write, offset, bytes)))
+            Ok(Some(RawRequest::new(at_ns, Op::Write, offset, bytes)))
         }
         b"READ" => {
             if fields.number(columns.hit, "cache_hit")? == 1 {
@@ -102,11 +102,11 @@ fn request(
                 return Ok(None);
             }
             let bytes = fields.number(columns.disk_size, "disk_io_size_bytes")?;
-            let mut found = Found::new(at_ns, Op::Read, offset, bytes);
+            let mut found = RawRequest::new(at_ns, Op::Read, offset, bytes);
             let response = fields.time(columns.disk_time, "disk_time in s", SECOND)?;
             found.latency_ns = u64::try_from(response).ok();
             Ok(Some(found))
         }
-        _ => Err(fields.wrong(columns.op, "op_type", "READ or WRITE")),
+        _ => Err(fields.invalid_column(columns.op, "op_type", "READ or WRITE")),
     }
 }

@@ -8,7 +8,7 @@
 use std::io::BufReader;
 use std::io::{self, Read};
 
-use super::Fault;
+use super::TraceError;
 use text::problem::Place;
 
 /// Maximum bytes of one line; the longest lines of the known formats have about 300.
@@ -55,24 +55,24 @@ pub(super) struct Input<'a> {
 }
 
 #[cfg(feature = "compression")]
-fn gunzipped(raw: Input<'_>) -> Result<Input<'_>, Fault> {
+fn gunzipped(raw: Input<'_>) -> Result<Input<'_>, TraceError> {
     let decoder = flate2::bufread::MultiGzDecoder::new(BufReader::new(raw));
     Ok(Input::plain(Box::new(decoder)))
 }
 
 #[cfg(feature = "compression")]
-fn unxzed(raw: Input<'_>) -> Result<Input<'_>, Fault> {
+fn unxzed(raw: Input<'_>) -> Result<Input<'_>, TraceError> {
     let flags = liblzma::stream::CONCATENATED;
     let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags)
-        .map_err(|error| Fault::whole(format!("the xz decoder cannot start: {error}")))?;
+        .map_err(|error| TraceError::whole(format!("the xz decoder cannot start: {error}")))?;
     let decoder = liblzma::bufread::XzDecoder::new_stream(BufReader::new(raw), stream);
     Ok(Input::plain(Box::new(decoder)))
 }
 
 #[cfg(not(feature = "compression"))]
-fn gunzipped(_: Input<'_>) -> Result<Input<'_>, Fault> {
+fn gunzipped(_: Input<'_>) -> Result<Input<'_>, TraceError> {
     Err(
-        Fault::whole("is compressed, and this input cannot be decompressed")
+        TraceError::whole("is compressed, and this input cannot be decompressed")
             .help("decompress it first"),
     )
 }
@@ -82,13 +82,13 @@ use gunzipped as unxzed;
 
 impl<'a> Input<'a> {
     /// Opens a source; decompresses it if its first bytes show a compressed format.
-    pub(super) fn open(source: impl Read + 'a) -> Result<Input<'a>, Fault> {
+    pub(super) fn open(source: impl Read + 'a) -> Result<Input<'a>, TraceError> {
         let mut raw = Input::plain(Box::new(source));
         raw.fill(HEAD)?;
         let head = raw.head();
         for (magic, name) in NOT_READ {
             if head.starts_with(magic) {
-                return Err(Fault::whole(format!(
+                return Err(TraceError::whole(format!(
                     "is compressed with {name}, which is not supported"
                 ))
                 .help("decompress it first; gzip and xz are read as they are"));
@@ -107,9 +107,8 @@ impl<'a> Input<'a> {
             input.from += MARK.len();
         }
         if input.head().get(257..262) == Some(b"ustar") {
-            return Err(
-                Fault::whole("is a tar archive, not a trace").help("unpack it first (tar -xf)")
-            );
+            return Err(TraceError::whole("is a tar archive, not a trace")
+                .help("unpack it first (tar -xf)"));
         }
         Ok(input)
     }
@@ -137,7 +136,7 @@ impl<'a> Input<'a> {
     }
 
     /// Reads until `want` bytes (at most the size of the buffer) are available or the source has ended.
-    fn fill(&mut self, want: usize) -> Result<(), Fault> {
+    fn fill(&mut self, want: usize) -> Result<(), TraceError> {
         if self.to - self.from >= want || self.ended {
             return Ok(());
         }
@@ -156,7 +155,7 @@ impl<'a> Input<'a> {
     }
 
     /// Returns the problem for a failure of the source: of the disk, or of the compressed data.
-    fn broken(&self, error: &io::Error) -> Fault {
+    fn broken(&self, error: &io::Error) -> TraceError {
         let after = self.offset + (self.to - self.from) as u64;
         let what = if error.kind() == io::ErrorKind::UnexpectedEof {
             format!(
@@ -165,12 +164,12 @@ impl<'a> Input<'a> {
         } else {
             format!("cannot be read further after {after} bytes of content: {error}")
         };
-        Fault::whole(what)
+        TraceError::whole(what)
     }
 
     /// Returns the next line without its line end, or `None` at the end. Lines end with LF or CRLF; the last line may
     /// have no line end.
-    pub(super) fn line(&mut self) -> Result<Option<&[u8]>, Fault> {
+    pub(super) fn line(&mut self) -> Result<Option<&[u8]>, TraceError> {
         let mut searched = 0;
         let (length, end) = loop {
             let at_hand = &self.buffer[self.from + searched..self.to];
@@ -213,7 +212,7 @@ impl<'a> Input<'a> {
     }
 
     /// Returns the next `N` bytes, or `None` at the end; an error if the content ends within them.
-    pub(super) fn record<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Fault> {
+    pub(super) fn record<const N: usize>(&mut self) -> Result<Option<[u8; N]>, TraceError> {
         self.fill(N)?;
         let at_hand = self.to - self.from;
         if at_hand == 0 {
@@ -221,7 +220,7 @@ impl<'a> Input<'a> {
         }
         let Some(bytes) = self.head().first_chunk::<N>() else {
             let what = format!("the last record is cut off: {at_hand} of {N} bytes");
-            return Err(Fault::at(Place::Byte(self.offset), what));
+            return Err(TraceError::new(Place::Byte(self.offset), what));
         };
         let bytes = *bytes;
         self.from += N;
@@ -230,7 +229,7 @@ impl<'a> Input<'a> {
     }
 
     /// Skips `count` bytes; an error if there are fewer.
-    pub(super) fn skip(&mut self, count: usize) -> Result<(), Fault> {
+    pub(super) fn skip(&mut self, count: usize) -> Result<(), TraceError> {
         let start = self.offset;
         let mut left = count;
         while left > 0 {
@@ -240,7 +239,7 @@ impl<'a> Input<'a> {
                 let what = format!(
                     "{count} bytes of payload are announced here, but {left} of them are missing"
                 );
-                return Err(Fault::at(Place::Byte(start), what));
+                return Err(TraceError::new(Place::Byte(start), what));
             }
             self.from += step;
             self.offset += step as u64;
@@ -250,8 +249,8 @@ impl<'a> Input<'a> {
     }
 
     /// Returns a problem with the last returned line.
-    pub(super) fn at_line(&self, what: impl Into<String>) -> Fault {
-        Fault::at(Place::Line(self.line), what)
+    pub(super) fn at_line(&self, what: impl Into<String>) -> TraceError {
+        TraceError::new(Place::Line(self.line), what)
     }
 }
 
@@ -276,7 +275,7 @@ impl Read for Input<'_> {
 mod tests {
     use super::*;
 
-    fn lines(text: &[u8]) -> Result<Vec<String>, Fault> {
+    fn lines(text: &[u8]) -> Result<Vec<String>, TraceError> {
         let mut input = Input::open(text)?;
         let mut lines = Vec::new();
         while let Some(line) = input.line()? {

@@ -14,8 +14,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::input::Input;
-use super::requests::{Found, Requests};
-use super::{Fault, Format};
+use super::requests::{RawRequest, Requests};
+use super::{Format, TraceError};
 
 pub(super) const FORMAT: Format = Format {
     name: "iolog",
@@ -51,7 +51,7 @@ fn action(text: &[u8], version: usize) -> Option<Action> {
 }
 
 /// Returns the version in the first line; `None` for an empty file.
-fn version(input: &mut Input) -> Result<Option<usize>, Fault> {
+fn version(input: &mut Input) -> Result<Option<usize>, TraceError> {
     match input.line()?.map(<[u8]>::trim_ascii) {
         None => Ok(None),
         Some(b"fio version 2 iolog") => Ok(Some(2)),
@@ -63,7 +63,7 @@ fn version(input: &mut Input) -> Result<Option<usize>, Fault> {
     }
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
     let Some(version) = version(input)? else {
         return Ok(());
     };
@@ -89,7 +89,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
             } else {
                 "add, open, close, read, write, trim, sync, datasync or sync_file_range"
             };
-            return Err(fields.wrong(file + 1, "action", right));
+            return Err(fields.invalid_column(file + 1, "action", right));
         };
         let op = match action {
             Action::Add => {
@@ -116,7 +116,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         let (offset, bytes) = extent(&fields, file, op)?;
         let name = || String::from_utf8_lossy(file_name).into_owned();
         let volume = requests.volume(file_name, &fields.place(), name)?;
-        let found = Found::new(u128::from(now_us) * 1_000, op, offset, bytes);
+        let found = RawRequest::new(u128::from(now_us) * 1_000, op, offset, bytes);
         if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
             break;
         }
@@ -128,7 +128,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
 }
 
 /// Returns first byte and length of an I/O.
-fn extent(fields: &Fields, file: usize, op: Op) -> Result<(u64, u64), Fault> {
+fn extent(fields: &Fields, file: usize, op: Op) -> Result<(u64, u64), TraceError> {
     if op == Op::Flush {
         return Ok((0, 0));
     }

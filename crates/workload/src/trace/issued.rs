@@ -5,13 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use super::requests::Requests;
 
 /// Index of a request, if it is selected, and its issue time in ns.
-type Waiting = (Option<usize>, u64);
+type IssuedRequest = (Option<usize>, u64);
 
 /// Waiting requests by device and sector, first in, first out.
 #[derive(Default)]
-pub(super) struct Issued(HashMap<(u64, u64), VecDeque<Waiting>>);
+pub(super) struct IssueTable(HashMap<(u64, u64), VecDeque<IssuedRequest>>);
 
-impl Issued {
+impl IssueTable {
     /// Records an issue; `index` identifies the request for [`Requests::complete`].
     pub(super) fn issue(&mut self, at: (u64, u64), index: Option<usize>, ns: u64) {
         self.0.entry(at).or_default().push_back((index, ns));

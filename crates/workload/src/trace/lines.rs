@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::fields::Fields;
 use super::input::Input;
-use super::requests::{Found, Requests};
-use super::{Fault, is_header};
+use super::requests::{RawRequest, Requests};
+use super::{TraceError, is_header};
 
 /// A format with one request per line.
 pub(super) struct Lines {
@@ -14,12 +14,16 @@ pub(super) struct Lines {
     /// First line that is skipped, if present.
     pub header: Option<&'static str>,
     /// Parses the request in a line; writes its volume's name into the empty vector.
-    pub request: fn(&Fields, &mut Vec<u8>) -> Result<Found, Fault>,
+    pub request: fn(&Fields, &mut Vec<u8>) -> Result<RawRequest, TraceError>,
 }
 
 impl Lines {
     /// Reads all lines, or as many as needed; skips blank lines.
-    pub(super) fn read(&self, input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+    pub(super) fn read(
+        &self,
+        input: &mut Input,
+        requests: &mut Requests,
+    ) -> Result<(), TraceError> {
         each_line(input, requests, self.split, |fields, volume, _| {
             let header = self.header.filter(|_| fields.line() == 1);
             if header.is_some_and(|header| is_header(fields.line_text(), header)) {
@@ -36,8 +40,12 @@ pub(super) fn each_line(
     input: &mut Input,
     requests: &mut Requests,
     split: impl for<'a> Fn(usize, &'a [u8]) -> Fields<'a>,
-    mut request: impl FnMut(&Fields, &mut Vec<u8>, &mut Requests) -> Result<Option<Found>, Fault>,
-) -> Result<(), Fault> {
+    mut request: impl FnMut(
+        &Fields,
+        &mut Vec<u8>,
+        &mut Requests,
+    ) -> Result<Option<RawRequest>, TraceError>,
+) -> Result<(), TraceError> {
     let mut volume = Vec::new();
     loop {
         let number = input.line_number() + 1;

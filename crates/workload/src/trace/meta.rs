@@ -17,8 +17,8 @@ use model::Op;
 use super::extents::Extents;
 use super::fields::Fields;
 use super::lines::each_line;
-use super::requests::{Found, Requests};
-use super::{Fault, Format, Head, input::Input};
+use super::requests::{RawRequest, Requests};
+use super::{Format, Head, TraceError, input::Input};
 
 pub(super) const FORMAT: Format = Format {
     name: "meta",
@@ -107,26 +107,26 @@ fn looks(head: &Head) -> bool {
         })
 }
 
-fn direction(fields: &Fields, column: usize) -> Result<Op, Fault> {
+fn direction(fields: &Fields, column: usize) -> Result<Op, TraceError> {
     match fields.text(column) {
         b"1" | b"2" | b"5" => Ok(Op::Read),
         b"3" | b"4" | b"6" => Ok(Op::Write),
         name if name.starts_with(b"getChunk") => Ok(Op::Read),
         name if name.starts_with(b"putChunk") => Ok(Op::Write),
-        _ => Err(fields.wrong(column, "op_name", "1 to 6, getChunk... or putChunk...")),
+        _ => Err(fields.invalid_column(column, "op_name", "1 to 6, getChunk... or putChunk...")),
     }
 }
 
 /// Reads a request with its offset in its block.
-fn request(fields: &Fields, columns: &MetaColumns) -> Result<Found, Fault> {
+fn request(fields: &Fields, columns: &MetaColumns) -> Result<RawRequest, TraceError> {
     let at_ns = fields.time(columns.time, "op_time in s", SECOND)?;
     let op = direction(fields, columns.op)?;
     let offset = fields.number(columns.offset, "io_offset")?;
     let bytes = fields.number(columns.size, "io_size")?;
-    Ok(Found::new(at_ns, op, offset, bytes))
+    Ok(RawRequest::new(at_ns, op, offset, bytes))
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
     let mut columns = None;
     let mut extents = Extents::default();
     let mut block = Vec::new();

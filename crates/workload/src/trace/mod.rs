@@ -148,7 +148,7 @@ pub struct Format {
     /// Checks whether the beginning of a file looks like this format.
     looks: fn(&Head) -> bool,
     /// Reads the whole input.
-    read: fn(&mut Input, &mut Requests) -> Result<(), Fault>,
+    read: fn(&mut Input, &mut Requests) -> Result<(), TraceError>,
 }
 
 impl std::fmt::Debug for Format {
@@ -199,7 +199,7 @@ impl Format {
     }
 
     /// Detects the format from the first bytes of the content.
-    fn detect(input: &Input) -> Result<&'static Format, Fault> {
+    fn detect(input: &Input) -> Result<&'static Format, TraceError> {
         let head = Head::new(input.head(), input.head_is_all());
         let mut fit = FORMATS.iter().filter(|format| (format.looks)(&head));
         let names = FORMATS
@@ -211,14 +211,14 @@ impl Format {
             (Some(format), None) => Ok(format),
             (None, _) => {
                 if head.bytes.is_empty() {
-                    return Err(Fault::whole("is empty"));
+                    return Err(TraceError::whole("is empty"));
                 }
                 if let Some(encoding) = text::foreign::utf16(head.bytes) {
                     let what = format!("is {encoding}, not UTF-8");
-                    return Err(Fault::whole(what).help(text::foreign::UTF16_HELP));
+                    return Err(TraceError::whole(what).help(text::foreign::UTF16_HELP));
                 }
-                if let Some((what, help)) = foreign::known(&head) {
-                    return Err(Fault::whole(what).help(help));
+                if let Some((what, help)) = foreign::advice(&head) {
+                    return Err(TraceError::whole(what).help(help));
                 }
                 let start = match head.lines.first() {
                     Some(line) => format!("its first line is {}", fields::shown(line)),
@@ -230,13 +230,13 @@ impl Format {
                 let help = format!(
                     "name the format with --format: {names}; or say by --columns which column is what"
                 );
-                Err(Fault::whole(format!("is in no format that is known; {start}")).help(help))
+                Err(TraceError::whole(format!("is in no format that is known; {start}")).help(help))
             }
             (Some(one), Some(two)) => {
                 let mut both = vec![one.name, two.name];
                 both.extend(fit.map(|format| format.name));
                 let choices = both.join(" or ");
-                Err(Fault::whole(format!(
+                Err(TraceError::whole(format!(
                     "could be {choices}: the content cannot tell, and they mean different things"
                 ))
                 .help(format!(
@@ -291,26 +291,26 @@ fn is_header(line: &[u8], header: &str) -> bool {
 
 /// A problem with a trace, before the file's name is known.
 #[derive(Debug)]
-struct Fault {
+struct TraceError {
     place: Place,
     what: String,
     help: Option<String>,
 }
 
-impl Fault {
-    fn at(place: Place, what: impl Into<String>) -> Fault {
-        Fault {
+impl TraceError {
+    fn new(place: Place, what: impl Into<String>) -> TraceError {
+        TraceError {
             place,
             what: what.into(),
             help: None,
         }
     }
 
-    fn whole(what: impl Into<String>) -> Fault {
-        Fault::at(Place::Whole, what)
+    fn whole(what: impl Into<String>) -> TraceError {
+        TraceError::new(Place::Whole, what)
     }
 
-    fn help(mut self, help: impl Into<String>) -> Fault {
+    fn help(mut self, help: impl Into<String>) -> TraceError {
         self.help = Some(help.into());
         self
     }
@@ -385,7 +385,7 @@ fn scan(
     source: impl Read,
     options: &Options,
     requests: &mut Requests,
-) -> Result<&'static Format, Fault> {
+) -> Result<&'static Format, TraceError> {
     let mut input = Input::open(source)?;
     let format = match (options.format, &options.columns) {
         (Some(format), _) => format,
@@ -533,14 +533,14 @@ impl Trace {
     }
 
     /// Returns why the trace contains no request.
-    fn nothing_there(&self, options: &Options) -> Fault {
+    fn nothing_there(&self, options: &Options) -> TraceError {
         if let (Some(volume), 1..) = (&options.volume, self.other_volumes) {
             let mut names: Vec<&str> = self.volumes.iter().map(String::as_str).take(20).collect();
             if self.volumes.len() > 20 {
                 names.push("…");
             }
             let what = format!("has no volume `{volume}`");
-            return Fault::whole(what).help(format!("its volumes are {}", names.join(", ")));
+            return TraceError::whole(what).help(format!("its volumes are {}", names.join(", ")));
         }
         let seen: Vec<String> = self
             .notes
@@ -551,6 +551,6 @@ impl Trace {
         if !seen.is_empty() {
             what.push_str(&format!("; it holds {}", seen.join(", ")));
         }
-        Fault::whole(what)
+        TraceError::whole(what)
     }
 }

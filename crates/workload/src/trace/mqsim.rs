@@ -11,8 +11,8 @@ use model::Op;
 
 use super::fields::{Fields, whole};
 use super::lines::Lines;
-use super::requests::Found;
-use super::{Fault, Format, Head};
+use super::requests::RawRequest;
+use super::{Format, Head, TraceError};
 
 pub(super) const MQSIM: Format = Format {
     name: "mqsim",
@@ -68,17 +68,17 @@ fn looks(head: &Head) -> bool {
     whole_numbers(head) && head.lines.first().is_some_and(kind)
 }
 
-fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<RawRequest, TraceError> {
     fields.expect(5, "time, device, sector, sectors, type")?;
     let at_ns = u128::from(fields.number(0, "time in ns")?);
     let op = match fields.text(4) {
         b"0" => Op::Write,
         b"1" => Op::Read,
-        _ => return Err(fields.wrong(4, "type", "0 (write) or 1 (read)")),
+        _ => return Err(fields.invalid_column(4, "type", "0 (write) or 1 (read)")),
     };
     let offset = fields.sectors(2, "first sector")?;
     let bytes = fields.sectors(3, "sectors")?;
     fields.number(1, "device")?;
     volume.extend_from_slice(fields.text(1));
-    Ok(Found::new(at_ns, op, offset, bytes))
+    Ok(RawRequest::new(at_ns, op, offset, bytes))
 }

@@ -5,8 +5,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::lines::Lines;
-use super::requests::Found;
-use super::{Fault, Format, Head};
+use super::requests::RawRequest;
+use super::{Format, Head, TraceError};
 
 pub(super) const FORMAT: Format = Format {
     name: "msr",
@@ -31,18 +31,18 @@ fn looks(head: &Head) -> bool {
     })
 }
 
-fn direction(fields: &Fields) -> Result<Op, Fault> {
+fn direction(fields: &Fields) -> Result<Op, TraceError> {
     let text = fields.text(3);
     if text.eq_ignore_ascii_case(b"read") {
         Ok(Op::Read)
     } else if text.eq_ignore_ascii_case(b"write") {
         Ok(Op::Write)
     } else {
-        Err(fields.wrong(3, "type", "Read or Write"))
+        Err(fields.invalid_column(3, "type", "Read or Write"))
     }
 }
 
-fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<RawRequest, TraceError> {
     fields.expect(7, "time, host, disk, type, offset, size, response time")?;
     let at_ns = u128::from(fields.number(0, "time")?) * 100;
     let op = direction(fields)?;
@@ -52,7 +52,7 @@ fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
     volume.extend_from_slice(fields.text(1));
     volume.push(b'_');
     volume.extend_from_slice(fields.text(2));
-    let mut found = Found::new(at_ns, op, offset, bytes);
+    let mut found = RawRequest::new(at_ns, op, offset, bytes);
     found.latency_ns = Some(response.saturating_mul(100));
     Ok(found)
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use model::{Op, Span};
 
 use super::record::{LAST_ARRIVAL, OFFSETS, Record, Request};
-use super::{Fault, Options};
+use super::{Options, TraceError};
 use text::problem::Place;
 
 /// Offset of arrivals until all are known, so that a request before the first one in the file has a non-negative
@@ -16,7 +16,7 @@ use text::problem::Place;
 const BIAS: u64 = 1 << 59;
 
 /// A request as a format reads it.
-pub(super) struct Found {
+pub(super) struct RawRequest {
     /// Time in nanoseconds since the origin of the format.
     pub at_ns: u128,
     pub op: Op,
@@ -27,10 +27,10 @@ pub(super) struct Found {
     pub latency_ns: Option<u64>,
 }
 
-impl Found {
+impl RawRequest {
     /// Creates a request without flags or latency.
-    pub(super) fn new(at_ns: u128, op: Op, offset: u64, bytes: u64) -> Found {
-        Found {
+    pub(super) fn new(at_ns: u128, op: Op, offset: u64, bytes: u64) -> RawRequest {
+        RawRequest {
             at_ns,
             op,
             fua: false,
@@ -94,7 +94,7 @@ impl<'a> Requests<'a> {
         key: &[u8],
         place: &Place,
         name: impl FnOnce() -> String,
-    ) -> Result<Volume, Fault> {
+    ) -> Result<Volume, TraceError> {
         if let Some((last, volume)) = &self.last
             && *last == key
         {
@@ -105,7 +105,7 @@ impl<'a> Requests<'a> {
             None => {
                 let Ok(index) = u16::try_from(self.volumes.len()) else {
                     let what = "the trace has more than 65,536 volumes";
-                    return Err(Fault::at(place.clone(), what));
+                    return Err(TraceError::new(place.clone(), what));
                 };
                 let name = name();
                 let wanted = self
@@ -131,10 +131,10 @@ impl<'a> Requests<'a> {
     pub(super) fn push(
         &mut self,
         volume: Volume,
-        found: &Found,
+        found: &RawRequest,
         place: impl Fn() -> Place,
-    ) -> Result<ControlFlow<(), Option<usize>>, Fault> {
-        let fault = |what: String| Err(Fault::at(place(), what));
+    ) -> Result<ControlFlow<(), Option<usize>>, TraceError> {
+        let fault = |what: String| Err(TraceError::new(place(), what));
         if !volume.wanted {
             self.other_volumes += 1;
             return Ok(ControlFlow::Continue(None));
@@ -173,7 +173,9 @@ impl<'a> Requests<'a> {
                 "the trace has more than {} requests",
                 self.options.most_records
             );
-            return Err(Fault::at(place(), what).help("use --first N to read only the beginning"));
+            return Err(
+                TraceError::new(place(), what).help("use --first N to read only the beginning")
+            );
         }
         record.set_latency(found.latency_ns.map(Span::from_ns));
         self.sorted &= arrival_ns >= self.latest;

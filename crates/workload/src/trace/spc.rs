@@ -7,8 +7,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::lines::Lines;
-use super::requests::Found;
-use super::{Fault, Format, Head};
+use super::requests::RawRequest;
+use super::{Format, Head, TraceError};
 
 pub(super) const FORMAT: Format = Format {
     name: "spc",
@@ -34,15 +34,15 @@ fn looks(head: &Head) -> bool {
     })
 }
 
-fn direction(fields: &Fields) -> Result<Op, Fault> {
+fn direction(fields: &Fields) -> Result<Op, TraceError> {
     match fields.text(3) {
         b"R" | b"r" => Ok(Op::Read),
         b"W" | b"w" => Ok(Op::Write),
-        _ => Err(fields.wrong(3, "type", "r or w")),
+        _ => Err(fields.invalid_column(3, "type", "r or w")),
     }
 }
 
-fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<RawRequest, TraceError> {
     if fields.count() < 5 {
         fields.expect(5, "ASU, LBA, size, type, time")?;
     }
@@ -52,5 +52,5 @@ fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
     let bytes = fields.number(2, "size")?;
     let op = direction(fields)?;
     let at_ns = fields.time(4, "time in s", 1_000_000_000)?;
-    Ok(Found::new(at_ns, op, offset, bytes))
+    Ok(RawRequest::new(at_ns, op, offset, bytes))
 }

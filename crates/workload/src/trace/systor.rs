@@ -7,8 +7,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::lines::Lines;
-use super::requests::Found;
-use super::{Fault, Format, Head};
+use super::requests::RawRequest;
+use super::{Format, Head, TraceError};
 
 pub(super) const FORMAT: Format = Format {
     name: "systor",
@@ -34,15 +34,15 @@ fn looks(head: &Head) -> bool {
     })
 }
 
-fn direction(fields: &Fields) -> Result<Op, Fault> {
+fn direction(fields: &Fields) -> Result<Op, TraceError> {
     match fields.text(2) {
         b"R" | b"r" => Ok(Op::Read),
         b"W" | b"w" => Ok(Op::Write),
-        _ => Err(fields.wrong(2, "type", "R or W")),
+        _ => Err(fields.invalid_column(2, "type", "R or W")),
     }
 }
 
-fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<RawRequest, TraceError> {
     fields.expect(6, "time, response, type, LUN, offset, size")?;
     let at_ns = fields.time(0, "time in s", SECOND)?;
     let response = if fields.text(1).is_empty() {
@@ -50,13 +50,13 @@ fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
     } else {
         let ns = fields.time(1, "response in s", SECOND)?;
         let below = "a time below 584 years";
-        Some(u64::try_from(ns).map_err(|_| fields.wrong(1, "response in s", below))?)
+        Some(u64::try_from(ns).map_err(|_| fields.invalid_column(1, "response in s", below))?)
     };
     let op = direction(fields)?;
     let offset = fields.number(4, "offset")?;
     let bytes = fields.number(5, "size")?;
     volume.extend_from_slice(fields.text(3));
-    let mut found = Found::new(at_ns, op, offset, bytes);
+    let mut found = RawRequest::new(at_ns, op, offset, bytes);
     found.latency_ns = response;
     Ok(found)
 }

@@ -9,8 +9,8 @@ use model::Op;
 
 use super::fields::Fields;
 use super::lines::Lines;
-use super::requests::Found;
-use super::{Fault, Format, Head};
+use super::requests::RawRequest;
+use super::{Format, Head, TraceError};
 
 pub(super) const FORMAT: Format = Format {
     name: "tencent",
@@ -37,20 +37,20 @@ fn looks(head: &Head) -> bool {
     })
 }
 
-fn direction(fields: &Fields) -> Result<Op, Fault> {
+fn direction(fields: &Fields) -> Result<Op, TraceError> {
     match fields.text(3) {
         b"0" => Ok(Op::Read),
         b"1" => Ok(Op::Write),
-        _ => Err(fields.wrong(3, "type", "0 (read) or 1 (write)")),
+        _ => Err(fields.invalid_column(3, "type", "0 (read) or 1 (write)")),
     }
 }
 
-fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<RawRequest, TraceError> {
     fields.expect(5, "time, offset, size, type, volume")?;
     let at_ns = u128::from(fields.number(0, "time in s")?) * 1_000_000_000;
     let offset = fields.sectors(1, "offset in sectors")?;
     let bytes = fields.sectors(2, "size in sectors")?;
     let op = direction(fields)?;
     volume.extend_from_slice(fields.text(4));
-    Ok(Found::new(at_ns, op, offset, bytes))
+    Ok(RawRequest::new(at_ns, op, offset, bytes))
 }

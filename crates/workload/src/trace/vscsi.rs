@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 use model::Op;
 
 use super::input::Input;
-use super::requests::{Found, Requests};
-use super::{Fault, Format};
+use super::requests::{RawRequest, Requests};
+use super::{Format, TraceError};
 use text::problem::Place;
 
 pub(super) const FORMAT: Format = Format {
@@ -126,13 +126,13 @@ fn named_version(head: &[u8]) -> Option<u16> {
     second.then_some(2)
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
     if input.head().is_empty() {
         return Ok(());
     }
     let Some(version) = version(input.head(), false).or_else(|| named_version(input.head())) else {
         let what = "the first record is of neither version 1 (32 bytes) nor version 2 (40 bytes)";
-        return Err(Fault::at(Place::Byte(0), what));
+        return Err(TraceError::new(Place::Byte(0), what));
     };
     loop {
         let at = input.offset();
@@ -148,7 +148,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
                 "the record's version is {:#06x}, not {version}",
                 line.version
             );
-            return Err(Fault::at(place(), what));
+            return Err(TraceError::new(place(), what));
         }
         let op = match scsi(line.code) {
             Some(Scsi::Data(op)) => op,
@@ -161,11 +161,11 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
                     "the record's SCSI operation code is {:#04x}, which is not known",
                     line.code
                 );
-                return Err(Fault::at(place(), what));
+                return Err(TraceError::new(place(), what));
             }
         };
         let Some(offset) = line.lba.checked_mul(512) else {
-            return Err(Fault::at(
+            return Err(TraceError::new(
                 place(),
                 format!("LBA {:#x} is out of range", line.lba),
             ));
@@ -176,7 +176,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         } else {
             u64::from(line.bytes)
         };
-        let mut found = Found::new(u128::from(line.time_us) * 1_000, op, offset, bytes);
+        let mut found = RawRequest::new(u128::from(line.time_us) * 1_000, op, offset, bytes);
         found.latency_ns = line.response_us.map(|us| us.saturating_mul(1_000));
         if let ControlFlow::Break(()) = requests.push(volume, &found, place)? {
             return Ok(());

@@ -8,7 +8,7 @@ use zerocopy::FromBytes;
 
 use super::digest::Crc;
 use super::pdu::{
-    CapsuleCmd, CapsuleResp, Common, Data, FLAG_DATA_DIGEST, FLAG_HEADER_DIGEST, Fatal, IcReq,
+    CapsuleCmd, CapsuleResp, Common, DataPdu, FLAG_DATA_DIGEST, FLAG_HEADER_DIGEST, Fatal, IcReq,
     IcResp, PduType, TermReq,
 };
 
@@ -61,19 +61,19 @@ pub enum Header {
     /// A completion.
     Response(CapsuleResp),
     /// Data of a write, which follows.
-    H2cData(Data),
+    H2cData(DataPdu),
     /// Data of a read, which follows.
-    C2hData(Data),
+    C2hData(DataPdu),
     /// The controller requests data.
-    R2t(Data),
+    R2t(DataPdu),
     /// The peer terminates the connection.
     Term(TermReq),
 }
 
 /// A decoded part of the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event<'a> {
-    /// A header, and the number of data bytes that follow. [`Event::End`] follows too, at once if there is no data.
+pub enum PduEvent<'a> {
+    /// A header, and the number of data bytes that follow. [`PduEvent::End`] follows too, at once if there is no data.
     Header(Header, u32),
     /// Data, in order.
     Data(&'a [u8]),
@@ -95,7 +95,7 @@ pub struct Rules {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum PduStage {
     /// Collecting the header.
     Header,
     /// Padding, then data, then its digest.
@@ -107,7 +107,7 @@ enum Stage {
 pub struct Decoder {
     /// Rules for accepted PDUs. Digests are enabled after the first exchange.
     pub rules: Rules,
-    stage: Stage,
+    stage: PduStage,
     /// The received part of a header that arrived in pieces.
     gathered: [u8; HEADER_MOST],
     have: usize,
@@ -132,7 +132,7 @@ impl Decoder {
                 data_digest: false,
                 most_data,
             },
-            stage: Stage::Header,
+            stage: PduStage::Header,
             gathered: [0; HEADER_MOST],
             have: 0,
             padding: 0,
@@ -149,10 +149,10 @@ impl Decoder {
     /// # Errors
     /// A protocol violation. The connection is then unusable.
     #[inline]
-    pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fault> {
+    pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<PduEvent<'a>>, Fault> {
         match self.stage {
-            Stage::Header => self.header(bytes),
-            Stage::Body => Ok(self.body(bytes)),
+            PduStage::Header => self.header(bytes),
+            PduStage::Body => Ok(self.body(bytes)),
         }
     }
 
@@ -161,7 +161,7 @@ impl Decoder {
         &self.gathered[..self.have]
     }
 
-    fn header<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fault> {
+    fn header<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<PduEvent<'a>>, Fault> {
         if self.have == 0 && bytes.len() >= COMMON {
             // Complete headers are read in place.
             let (layout, need) = self.rules.layout(bytes)?;
@@ -193,9 +193,9 @@ impl Decoder {
         }
     }
 
-    fn complete<'a>(&mut self, layout: Layout, whole: &[u8]) -> Result<Event<'a>, Fault> {
+    fn complete<'a>(&mut self, layout: PduLayout, whole: &[u8]) -> Result<PduEvent<'a>, Fault> {
         let header = layout.kind.header_bytes();
-        if layout.header_digest && Crc::of(&whole[..header]) != whole[header..header + 4] {
+        if layout.header_digest && Crc::digest(&whole[..header]) != whole[header..header + 4] {
             self.gathered[..header].copy_from_slice(&whole[..header]);
             self.have = header;
             return Err(Fault::new(
@@ -204,16 +204,16 @@ impl Decoder {
             ));
         }
         self.have = 0;
-        self.stage = Stage::Body;
+        self.stage = PduStage::Body;
         self.padding = layout.padding;
         self.data = layout.data;
         self.trailer = if layout.data_digest { 4 } else { 0 };
         self.crc = layout.data_digest.then(Crc::default);
-        Ok(Event::Header(read(layout.kind, whole), layout.data))
+        Ok(PduEvent::Header(read(layout.kind, whole), layout.data))
     }
 
     #[inline]
-    fn body<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Event<'a>> {
+    fn body<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<PduEvent<'a>> {
         let skipped = (self.padding as usize).min(bytes.len());
         *bytes = &bytes[skipped..];
         self.padding -= skipped as u32;
@@ -230,7 +230,7 @@ impl Decoder {
             if let Some(crc) = &mut self.crc {
                 crc.add(data);
             }
-            return Some(Event::Data(data));
+            return Some(PduEvent::Data(data));
         }
         while self.trailer > 0 {
             let (&byte, rest) = bytes.split_first()?;
@@ -238,18 +238,18 @@ impl Decoder {
             self.announced[4 - self.trailer as usize] = byte;
             self.trailer -= 1;
         }
-        self.stage = Stage::Header;
+        self.stage = PduStage::Header;
         let intact = self
             .crc
             .take()
             .is_none_or(|crc| crc.bytes() == self.announced);
-        Some(Event::End(intact))
+        Some(PduEvent::End(intact))
     }
 }
 
 /// Positions of the parts of a PDU.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+struct PduLayout {
     kind: PduType,
     header_digest: bool,
     padding: u32,
@@ -261,11 +261,11 @@ impl Rules {
     /// Returns the positions of the parts of the PDU that begins with `bytes` (at least [`COMMON`]), and the bytes of
     /// its header with digest.
     #[inline]
-    fn layout(&self, bytes: &[u8]) -> Result<(Layout, usize), Fault> {
+    fn layout(&self, bytes: &[u8]) -> Result<(PduLayout, usize), Fault> {
         let Ok((common, _)) = Common::ref_from_prefix(bytes) else {
             return Err(Fault::new(Fatal::InvalidHeader, "a header is too short"));
         };
-        let kind = PduType::of(common.kind)
+        let kind = PduType::from_code(common.kind)
             .filter(|kind| kind.from_host() == self.controller)
             .ok_or(Fault::field(
                 0,
@@ -290,7 +290,7 @@ impl Rules {
         if all < header {
             return Err(Fault::field(4, "a PDU is shorter than its header"));
         }
-        let mut layout = Layout {
+        let mut layout = PduLayout {
             kind,
             header_digest,
             padding: 0,
@@ -317,7 +317,7 @@ impl Rules {
         Ok((layout, header as usize))
     }
 
-    fn body(&self, common: &Common, header: u32, layout: &mut Layout) -> Result<(), Fault> {
+    fn body(&self, common: &Common, header: u32, layout: &mut PduLayout) -> Result<(), Fault> {
         if !layout.kind.carries_data() {
             return Err(Fault::field(4, "a PDU is longer than its type allows"));
         }
@@ -356,19 +356,19 @@ impl Rules {
 /// Reads a header from a sufficient number of bytes.
 #[inline]
 fn read(kind: PduType, bytes: &[u8]) -> Header {
-    fn of<T: FromBytes>(bytes: &[u8]) -> T {
+    fn read_header<T: FromBytes>(bytes: &[u8]) -> T {
         T::read_from_prefix(bytes)
             .unwrap_or_else(|_| unreachable!("the header is complete"))
             .0
     }
     match kind {
-        PduType::IcReq => Header::IcReq(of(bytes)),
-        PduType::IcResp => Header::IcResp(of(bytes)),
-        PduType::H2cTermReq | PduType::C2hTermReq => Header::Term(of(bytes)),
-        PduType::CapsuleCmd => Header::Command(of(bytes)),
-        PduType::CapsuleResp => Header::Response(of(bytes)),
-        PduType::H2cData => Header::H2cData(of(bytes)),
-        PduType::C2hData => Header::C2hData(of(bytes)),
-        PduType::R2t => Header::R2t(of(bytes)),
+        PduType::IcReq => Header::IcReq(read_header(bytes)),
+        PduType::IcResp => Header::IcResp(read_header(bytes)),
+        PduType::H2cTermReq | PduType::C2hTermReq => Header::Term(read_header(bytes)),
+        PduType::CapsuleCmd => Header::Command(read_header(bytes)),
+        PduType::CapsuleResp => Header::Response(read_header(bytes)),
+        PduType::H2cData => Header::H2cData(read_header(bytes)),
+        PduType::C2hData => Header::C2hData(read_header(bytes)),
+        PduType::R2t => Header::R2t(read_header(bytes)),
     }
 }

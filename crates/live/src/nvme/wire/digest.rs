@@ -18,7 +18,7 @@ impl Crc {
     }
 
     /// Returns the digest of these bytes.
-    pub fn of(bytes: &[u8]) -> [u8; 4] {
+    pub fn digest(bytes: &[u8]) -> [u8; 4] {
         let mut crc = Crc::default();
         crc.add(bytes);
         crc.bytes()

@@ -8,7 +8,7 @@ use zerocopy::{Immutable, IntoBytes};
 use super::digest::Crc;
 use super::entry::{Cqe, Sqe};
 use super::pdu::{
-    CapsuleCmd, CapsuleResp, Common, Data, FLAG_DATA_DIGEST, FLAG_HEADER_DIGEST, Fatal, IcReq,
+    CapsuleCmd, CapsuleResp, Common, DataPdu, FLAG_DATA_DIGEST, FLAG_HEADER_DIGEST, Fatal, IcReq,
     IcResp, PduType, TermReq,
 };
 use crate::outbox::Outbox;
@@ -181,7 +181,7 @@ impl Encoder {
         let mut rest = rest;
         if self.header_digest {
             let (digest, after) = rest.split_at_mut(4);
-            digest.copy_from_slice(&Crc::of(header));
+            digest.copy_from_slice(&Crc::digest(header));
             rest = after;
             padding = padding.saturating_sub(4);
         }
@@ -199,15 +199,15 @@ impl Encoder {
         let (data, trailer) = room.split_at_mut(room.len() - digest);
         fill(data);
         if self.data_digest {
-            trailer.copy_from_slice(&Crc::of(data));
+            trailer.copy_from_slice(&Crc::digest(data));
         }
     }
 }
 
 impl Transfer {
     #[inline]
-    fn header(self, common: Common, length: u32) -> Data {
-        Data {
+    fn header(self, common: Common, length: u32) -> DataPdu {
+        DataPdu {
             common,
             cid: U16::new(self.cid),
             tag: U16::new(self.tag),

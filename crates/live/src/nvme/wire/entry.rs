@@ -41,15 +41,15 @@ impl Sgl {
 
     /// Returns a descriptor for data at the first byte of the capsule.
     pub const fn in_capsule(length: u32) -> Sgl {
-        Sgl::of(Sgl::IN_CAPSULE, length)
+        Sgl::new(Sgl::IN_CAPSULE, length)
     }
 
     /// Returns a descriptor for data that the transport moves.
     pub const fn transport(length: u32) -> Sgl {
-        Sgl::of(Sgl::TRANSPORT, length)
+        Sgl::new(Sgl::TRANSPORT, length)
     }
 
-    const fn of(kind: u8, length: u32) -> Sgl {
+    const fn new(kind: u8, length: u32) -> Sgl {
         Sgl {
             address: U64::new(0),
             length: U32::new(length),

@@ -44,7 +44,7 @@ pub enum PduType {
 
 impl PduType {
     /// Returns the type with this code, if there is one.
-    pub const fn of(code: u8) -> Option<PduType> {
+    pub const fn from_code(code: u8) -> Option<PduType> {
         Some(match code {
             0x00 => PduType::IcReq,
             0x01 => PduType::IcResp,
@@ -200,7 +200,7 @@ pub struct CapsuleResp {
     Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
 #[repr(C)]
-pub struct Data {
+pub struct DataPdu {
     /// Common part of the header.
     pub common: Common,
     /// Identifier of the command.

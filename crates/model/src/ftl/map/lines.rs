@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::INITIAL;
-use crate::ftl::changed::Changed;
+use crate::ftl::changed::ChangeTracker;
 use crate::ftl::numbers::Page;
 
 /// Pages per line: 64 bytes, a cache line.
@@ -30,7 +30,7 @@ pub(in crate::ftl) struct Lines {
     lines: Vec<[u32; LINE as usize]>,
     /// Changes since the entries were those of a saved state: pieces of its lines that may have changed, and the index
     /// position of each additional line. Empty while there is no such state.
-    changed: Changed,
+    changed: ChangeTracker,
     further: Option<Vec<u32>>,
 }
 
@@ -42,7 +42,7 @@ impl Lines {
         Lines {
             index: vec![0; pages.div_ceil(LINE) as usize],
             lines: Vec::new(),
-            changed: Changed::default(),
+            changed: ChangeTracker::default(),
             further: None,
         }
     }
@@ -102,7 +102,7 @@ impl Lines {
             self.index.fill(0);
             self.lines.clear();
         }
-        self.changed = Changed::default();
+        self.changed = ChangeTracker::default();
         self.further = None;
         touched
     }
@@ -137,7 +137,7 @@ impl Lines {
 
     /// Starts to record changes, for [`Lines::put_back`]: the current entries are those of a saved state.
     pub(in crate::ftl) fn watch(&mut self) {
-        self.changed = Changed::none_of(self.lines.len().div_ceil(PIECE));
+        self.changed = ChangeTracker::none_of(self.lines.len().div_ceil(PIECE));
         self.further = Some(Vec::new());
     }
 

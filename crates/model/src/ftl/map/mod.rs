@@ -32,7 +32,10 @@ mod tests {
     /// Sets entries of both maps to equal values.
     fn change(lines: &mut Lines, sparse: &mut Sparse, random: &mut Stream, changes: u32) {
         for _ in 0..changes {
-            let (page, value) = (random.below(PAGES.into()), 1 + random.below(1 << 30));
+            let (page, value) = (
+                random.uniform_below(PAGES.into()),
+                1 + random.uniform_below(1 << 30),
+            );
             for entry in [
                 lines.entry(Page(page as u32)),
                 sparse.entry(Page(page as u32)),

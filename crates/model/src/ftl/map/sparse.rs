@@ -7,12 +7,12 @@ use core::ops::Range;
 
 use super::INITIAL;
 use crate::ftl::numbers::Page;
-use crate::ftl::scattered::Few;
+use crate::ftl::scattered::HashedTable;
 
 /// The forward map, and a record of its changes.
 #[derive(Clone, Debug)]
 pub(in crate::ftl) struct Sparse {
-    entries: Few<u32>,
+    entries: HashedTable<u32>,
     /// Whether any entry was set.
     touched: bool,
     /// Entries that may have changed since a saved state, in order, with their previous values. `None` while there is
@@ -23,7 +23,7 @@ pub(in crate::ftl) struct Sparse {
 impl Sparse {
     pub(in crate::ftl) fn new(pages: u32) -> Sparse {
         Sparse {
-            entries: Few::of(pages),
+            entries: HashedTable::zeroed(pages),
             touched: false,
             before: None,
         }
@@ -102,4 +102,4 @@ impl Sparse {
 
 /// The entries of a map.
 #[derive(Clone, Debug)]
-pub(in crate::ftl) struct Saved(Few<u32>);
+pub(in crate::ftl) struct Saved(HashedTable<u32>);

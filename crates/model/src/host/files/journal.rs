@@ -60,7 +60,7 @@ const LENGTH: u64 = 128 << 20;
 
 /// Steps of a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum CommitStep {
     /// The journal's thread wakes.
     Wake,
     /// Descriptor and metadata blocks are written.
@@ -73,8 +73,8 @@ enum Step {
 
 /// The commit in progress.
 #[derive(Clone, Debug)]
-struct Commit {
-    step: Step,
+struct JournalCommit {
+    step: CommitStep,
     began: Time,
     anatomy: Anatomy,
 }
@@ -89,7 +89,7 @@ pub(super) struct Journal {
     start: u64,
     length: u64,
     at: u64,
-    running: Option<Commit>,
+    running: Option<JournalCommit>,
     /// Commands that the current commit serves, and commands that wait for the next commit.
     served: Vec<CommandId>,
     waiting: Vec<CommandId>,
@@ -148,8 +148,8 @@ impl<D: Device> Files<D> {
         core::mem::swap(&mut journal.served, &mut journal.waiting);
         let mut anatomy = Anatomy::ZERO;
         anatomy.add(Part::HostSubmission, self.costs.wake);
-        journal.running = Some(Commit {
-            step: Step::Wake,
+        journal.running = Some(JournalCommit {
+            step: CommitStep::Wake,
             began: now,
             anatomy,
         });
@@ -162,13 +162,13 @@ impl<D: Device> Files<D> {
         if bytes == 0 {
             return self.make_it_count(now);
         }
-        self.commit().step = Step::Blocks;
+        self.commit().step = CommitStep::Blocks;
         let command = self.journal.next(bytes);
         self.send(now, Owner::Journal, command);
     }
 
     /// Returns the commit whose wait or command has ended.
-    fn commit(&mut self) -> &mut Commit {
+    fn commit(&mut self) -> &mut JournalCommit {
         let commit = self.journal.running.as_mut();
         commit.expect("the journal waits for nothing unless a commit runs")
     }
@@ -178,14 +178,14 @@ impl<D: Device> Files<D> {
         if self.host.is_write_through() {
             return self.write_record(now);
         }
-        self.commit().step = Step::Flush;
+        self.commit().step = CommitStep::Flush;
         let mut flush = Command::flush(0);
         flush.queue = self.journal.thread;
         self.send(now, Owner::Journal, flush);
     }
 
     fn write_record(&mut self, now: Time) {
-        self.commit().step = Step::Record;
+        self.commit().step = CommitStep::Record;
         let mut record = self.journal.next(BLOCK);
         record.fua = !self.host.is_write_through();
         self.send(now, Owner::Journal, record);
@@ -196,9 +196,9 @@ impl<D: Device> Files<D> {
         let commit = self.commit();
         commit.anatomy.append(&seen(&completion.anatomy));
         match commit.step {
-            Step::Blocks => self.make_it_count(now),
-            Step::Flush => self.write_record(now),
-            Step::Wake | Step::Record => self.end_commit(now),
+            CommitStep::Blocks => self.make_it_count(now),
+            CommitStep::Flush => self.write_record(now),
+            CommitStep::Wake | CommitStep::Record => self.end_commit(now),
         }
     }
 

@@ -39,7 +39,7 @@ use super::HostPath;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
-use crate::engine::{Due, Packed, Slab, Station};
+use crate::engine::{EventPayload, Slab, Station, TypedEventQueue};
 use crate::time::{Span, Time};
 
 /// Bytes per page.
@@ -86,7 +86,7 @@ struct ThreadFile {
 
 /// Current stage of an outstanding command of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum FileStage {
     /// The data is being copied, or looked for.
     Enter,
     /// An earlier I/O of the thread waits for the drive.
@@ -113,7 +113,7 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 struct Task {
     command: Command,
-    stage: Stage,
+    stage: FileStage,
     began: Time,
     /// When it started to wait, for the journal or for pages.
     joined: Time,
@@ -155,7 +155,7 @@ const JOURNAL: u32 = u32::MAX;
 const FLUSHER: u32 = u32::MAX - 1;
 const LOOK: u32 = u32::MAX - 2;
 
-impl Packed for FileTimer {
+impl EventPayload for FileTimer {
     #[inline]
     fn pack(self) -> u32 {
         match self {
@@ -200,7 +200,7 @@ pub struct Files<D> {
     requests: Slab<PageWrite>,
     fetches: Slab<Fetch>,
     counts: CacheCounts,
-    timers: Due<FileTimer>,
+    timers: TypedEventQueue<FileTimer>,
     below: Vec<Completion>,
 }
 
@@ -259,7 +259,7 @@ impl<D: Device> Files<D> {
             requests: Slab::default(),
             fetches: Slab::default(),
             counts: CacheCounts::default(),
-            timers: Due::default(),
+            timers: TypedEventQueue::default(),
             below: Vec::new(),
         }
     }
@@ -303,17 +303,17 @@ impl<D: Device> Files<D> {
             (_, Some(each)) => each,
         };
         let entering = match command.op {
-            Op::Flush => Some((Stage::Sync, costs.sync)),
+            Op::Flush => Some((FileStage::Sync, costs.sync)),
             Op::Read | Op::Write if file.config.buffered && (reads || command.op == Op::Write) => {
                 let copied =
                     Span::per_bytes(costs.copy_picoseconds_per_byte, u64::from(command.bytes));
-                Some((Stage::Enter, costs.cached + copied))
+                Some((FileStage::Enter, costs.cached + copied))
             }
             // The host path accounts for the cost of the file.
             _ => None,
         };
         let (stage, starts, takes) = match entering {
-            None => (Stage::Direct, now, Span::ZERO),
+            None => (FileStage::Direct, now, Span::ZERO),
             Some((stage, takes)) => {
                 let starts = now.max(file.busy_until);
                 file.cpu += takes;
@@ -339,14 +339,14 @@ impl<D: Device> Files<D> {
             began: now,
             joined: now,
             page: command.offset / PAGE,
-            left: u32::from(stage == Stage::Direct),
+            left: u32::from(stage == FileStage::Direct),
             durable,
             converts,
             status: Status::Success,
             anatomy,
         });
         match stage {
-            Stage::Direct => self.host.submit(now, Command { fua, ..command }),
+            FileStage::Direct => self.host.submit(now, Command { fua, ..command }),
             _ => self
                 .timers
                 .push(starts + takes, FileTimer::Task(command.id)),
@@ -552,7 +552,7 @@ impl<D: Device> Device for Files<D> {
         self.tasks.fill(None);
         self.owners = Slab::default();
         self.journal.clear();
-        self.timers = Due::default();
+        self.timers = TypedEventQueue::default();
         self.host.power_cut(now, lost)
     }
 

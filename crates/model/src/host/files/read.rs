@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use super::pages::PageState;
 use super::writeback::PIECE;
-use super::{Files, Owner, PAGE, Stage};
+use super::{FileStage, Files, Owner, PAGE};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::device::Device;
@@ -137,7 +137,7 @@ impl<D: Device> Files<D> {
             }
             if let Some(PageState::Reading(fetch)) = self.state(page) {
                 self.task(id).page = page;
-                self.block(now, id, Stage::Fetch);
+                self.block(now, id, FileStage::Fetch);
                 self.fetches[fetch].waiters.push(id);
                 return;
             }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::read::waited;
 use super::writeback::PIECE;
-use super::{Blocking, Durable, FileTimer, Files, Owner, Stage, Task};
+use super::{Blocking, Durable, FileStage, FileTimer, Files, Owner, Task};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Device;
@@ -25,17 +25,17 @@ impl<D: Device> Files<D> {
     pub(super) fn task_goes_on(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let task = *self.task(id);
         match task.stage {
-            Stage::Enter => self.entered(now, id, task, done),
-            Stage::Sync => self.write_out(now, id, done),
-            Stage::Woken => self.complete(now, id, done),
+            FileStage::Enter => self.entered(now, id, task, done),
+            FileStage::Sync => self.write_out(now, id, done),
+            FileStage::Woken => self.complete(now, id, done),
             // These stages wait for the drive, the journal, or the thread's previous I/O.
-            Stage::Direct
-            | Stage::Data
-            | Stage::Commit
-            | Stage::Flush
-            | Stage::Fetch
-            | Stage::Throttled
-            | Stage::Queued => {}
+            FileStage::Direct
+            | FileStage::Data
+            | FileStage::Commit
+            | FileStage::Flush
+            | FileStage::Fetch
+            | FileStage::Throttled
+            | FileStage::Queued => {}
         }
     }
 
@@ -46,7 +46,7 @@ impl<D: Device> Files<D> {
         if file.blocker.is_some() && file.config.blocking != Blocking::Never {
             file.queued.push_back(id);
             let task = self.task(id);
-            (task.stage, task.joined) = (Stage::Queued, now);
+            (task.stage, task.joined) = (FileStage::Queued, now);
             return;
         }
         if task.command.op == Op::Read {
@@ -63,7 +63,7 @@ impl<D: Device> Files<D> {
     }
 
     /// A command waits for the drive within its system call.
-    pub(super) fn block(&mut self, now: Time, id: CommandId, stage: Stage) {
+    pub(super) fn block(&mut self, now: Time, id: CommandId, stage: FileStage) {
         let task = self.task(id);
         (task.stage, task.joined) = (stage, now);
         let thread = task.command.queue;
@@ -96,7 +96,7 @@ impl<D: Device> Files<D> {
         self.file(thread).needs_commit(durable)
     }
 
-    fn stage(&mut self, id: CommandId, stage: Stage, left: u32) {
+    fn stage(&mut self, id: CommandId, stage: FileStage, left: u32) {
         let task = self.task(id);
         task.stage = stage;
         task.left = left;
@@ -115,7 +115,7 @@ impl<D: Device> Files<D> {
         }
         let mut first = true;
         self.task(id).joined = now;
-        self.stage(id, Stage::Data, sent);
+        self.stage(id, FileStage::Data, sent);
         for &(start, end) in &dirty {
             let end = end.min(capacity);
             let mut at = start;
@@ -126,7 +126,7 @@ impl<D: Device> Files<D> {
                 command.batched = !first;
                 first = false;
                 sent += 1;
-                self.stage(id, Stage::Data, sent);
+                self.stage(id, FileStage::Data, sent);
                 self.write_pages(now, command, thread, alloc::vec![id]);
                 at += bytes;
             }
@@ -145,7 +145,7 @@ impl<D: Device> Files<D> {
         if self.commits(thread, durable) {
             let file = self.file(thread);
             (file.grown, file.touched) = (false, false);
-            self.stage(id, Stage::Commit, 0);
+            self.stage(id, FileStage::Commit, 0);
             self.task(id).joined = now;
             return self.join_commit(now, id);
         }
@@ -155,7 +155,7 @@ impl<D: Device> Files<D> {
         let mut flush = Command::flush(0);
         flush.queue = thread;
         flush.batched = true;
-        self.stage(id, Stage::Flush, 1);
+        self.stage(id, FileStage::Flush, 1);
         self.send(now, Owner::Task(id), flush);
     }
 
@@ -178,15 +178,15 @@ impl<D: Device> Files<D> {
         // The commands of a stage were sent at one time, except those of the flusher: the last one has the latency of the
         // stage.
         task.anatomy.append(&match task.stage {
-            Stage::Direct => completion.anatomy,
-            Stage::Data => waited(now, task.joined, completion),
+            FileStage::Direct => completion.anatomy,
+            FileStage::Data => waited(now, task.joined, completion),
             _ => seen(&completion.anatomy),
         });
         let (stage, command, durable) = (task.stage, task.command, task.durable);
         let converts = task.converts;
         match stage {
-            Stage::Data => self.after_data(now, id, done),
-            Stage::Direct => {
+            FileStage::Data => self.after_data(now, id, done),
+            FileStage::Direct => {
                 let durable_write = command.op == Op::Write && command.fua;
                 match durable_write && self.commits(command.queue, durable) {
                     true => self.after_data(now, id, done),
@@ -205,7 +205,7 @@ impl<D: Device> Files<D> {
         let (_, marked) = self.file(thread).converter.book(now + wake, takes);
         let task = self.task(id);
         task.anatomy.add(Part::HostCompletion, marked.since(now));
-        task.stage = Stage::Woken;
+        task.stage = FileStage::Woken;
         self.timers.push(marked, FileTimer::Task(id));
     }
 
@@ -216,7 +216,7 @@ impl<D: Device> Files<D> {
         task.anatomy.add(Part::Tier, began.since(task.joined));
         task.anatomy.append(took);
         task.anatomy.add(Part::HostCompletion, wake);
-        task.stage = Stage::Woken;
+        task.stage = FileStage::Woken;
         self.timers.push(now + wake, FileTimer::Task(id));
     }
 

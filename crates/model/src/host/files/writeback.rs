@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::pages::PageState;
-use super::{FileTimer, Files, Owner, PAGE, PageCacheConfig, Stage};
+use super::{FileStage, FileTimer, Files, Owner, PAGE, PageCacheConfig};
 use crate::anatomy::Part;
 use crate::command::{Command, CommandId, Completion};
 use crate::device::Device;
@@ -262,7 +262,7 @@ impl<D: Device> Files<D> {
 
     /// A writer starts to wait.
     pub(super) fn throttle(&mut self, now: Time, id: CommandId) {
-        self.block(now, id, Stage::Throttled);
+        self.block(now, id, FileStage::Throttled);
         self.flusher.throttled.push_back(id);
         self.wake_flusher(now);
     }
@@ -281,7 +281,7 @@ impl<D: Device> Files<D> {
             let waited = now.since(task.joined);
             task.anatomy.add(Part::Congestion, waited);
             task.anatomy.add(Part::HostCompletion, wake);
-            task.stage = Stage::Woken;
+            task.stage = FileStage::Woken;
             self.counts.throttled += waited;
             self.timers.push(now + wake, FileTimer::Task(id));
         }

@@ -4,12 +4,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use crate::host::core::{Core, NOBODY, Work};
+use crate::host::core::{Core, CoreWork, NOBODY};
 use crate::time::{Span, Time};
 
 /// Cores by their index among those in use; the monitor's thread, if there is one, is the last.
 #[derive(Clone, Debug)]
-pub(super) struct Cores {
+pub(super) struct HostCores {
     cores: Vec<Core>,
     /// When the work of each core ends, if there are several cores.
     due: Vec<Time>,
@@ -18,9 +18,9 @@ pub(super) struct Cores {
     first: usize,
 }
 
-impl Cores {
-    pub(super) fn new(cores: Vec<Core>) -> Cores {
-        Cores {
+impl HostCores {
+    pub(super) fn new(cores: Vec<Core>) -> HostCores {
+        HostCores {
             due: match cores.len() {
                 1 => Vec::new(),
                 several => vec![Time::NEVER; several],
@@ -42,7 +42,7 @@ impl Cores {
         self.soonest
     }
 
-    /// Returns the core whose work ends at [`Cores::soonest`]; at a tie the lowest.
+    /// Returns the core whose work ends at [`HostCores::soonest`]; at a tie the lowest.
     #[inline]
     pub(super) fn first(&self) -> usize {
         self.first
@@ -101,7 +101,7 @@ impl Cores {
 
     /// Starts work on an idle core; returns whether it has already ended (it took no time).
     #[inline]
-    pub(super) fn begin(&mut self, core: usize, now: Time, work: Work, service: Span) -> bool {
+    pub(super) fn begin(&mut self, core: usize, now: Time, work: CoreWork, service: Span) -> bool {
         let state = &mut self.cores[core];
         let end = state.end_of(now, service);
         state.work = work;
@@ -114,7 +114,7 @@ impl Cores {
     }
 
     /// Keeps a core busy with this work until `until`, whatever else arrives.
-    pub(super) fn spin(&mut self, core: usize, now: Time, work: Work, until: Time) {
+    pub(super) fn spin(&mut self, core: usize, now: Time, work: CoreWork, until: Time) {
         let state = &mut self.cores[core];
         state.work = work;
         state.busy += until - now;
@@ -125,7 +125,7 @@ impl Cores {
     #[inline]
     pub(super) fn rest(&mut self, core: usize, now: Time) {
         let state = &mut self.cores[core];
-        state.work = Work::Idle;
+        state.work = CoreWork::Idle;
         state.thread = NOBODY;
         state.idle_since = now;
         self.set_due(core, Time::NEVER);
@@ -141,7 +141,7 @@ impl Cores {
     }
 }
 
-impl Index<usize> for Cores {
+impl Index<usize> for HostCores {
     type Output = Core;
 
     #[inline]
@@ -150,7 +150,7 @@ impl Index<usize> for Cores {
     }
 }
 
-impl IndexMut<usize> for Cores {
+impl IndexMut<usize> for HostCores {
     #[inline]
     fn index_mut(&mut self, core: usize) -> &mut Core {
         &mut self.cores[core]
@@ -171,9 +171,9 @@ mod tests {
             mean: Span::ZERO,
         };
         let core = |seed| Core::new(quiet, Stream::new(seed, "test"));
-        let mut cores = Cores::new((0..3).map(core).collect());
+        let mut cores = HostCores::new((0..3).map(core).collect());
         for (core, us) in [(0, 30), (1, 10), (2, 20)] {
-            assert!(!cores.begin(core, Time::ZERO, Work::Sleep, Span::from_us(us)));
+            assert!(!cores.begin(core, Time::ZERO, CoreWork::Sleep, Span::from_us(us)));
         }
         let at = |us| Time::ZERO + Span::from_us(us);
         assert_eq!((cores.soonest(), cores.first()), (at(10), 1));
@@ -181,17 +181,17 @@ mod tests {
         assert_eq!((cores.soonest(), cores.first()), (at(20), 2));
         cores.rest(0, at(15));
         // At a tie the lower core comes first.
-        cores.begin(0, at(15), Work::Sleep, Span::from_us(5));
+        cores.begin(0, at(15), CoreWork::Sleep, Span::from_us(5));
         assert_eq!((cores.soonest(), cores.first()), (at(20), 0));
         cores.rest(0, at(20));
         assert_eq!((cores.soonest(), cores.first()), (at(20), 2));
         cores.rest(2, at(20));
         assert_eq!(cores.soonest(), Time::NEVER);
         // Work that takes no time causes no event.
-        assert!(cores.begin(0, at(20), Work::Sleep, Span::ZERO));
+        assert!(cores.begin(0, at(20), CoreWork::Sleep, Span::ZERO));
         assert_eq!(cores.soonest(), Time::NEVER);
         // Time that was booked and is not over does not count.
-        cores.begin(1, at(20), Work::Sleep, Span::from_us(10));
+        cores.begin(1, at(20), CoreWork::Sleep, Span::from_us(10));
         assert!((cores.add_busy_seconds(at(24), 1.0) - 1.000_069).abs() < 1e-9);
     }
 }

@@ -2,12 +2,12 @@
 
 use core::hint::cold_path;
 
-use super::{HostPath, Timer, Way, pages};
+use super::{HostPath, SubmissionPath, Timer, pages};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Device;
 use crate::host::config::CompletionMode;
-use crate::host::core::Work;
+use crate::host::core::CoreWork;
 use crate::time::{Span, Time};
 
 impl<D: Device> HostPath<D> {
@@ -23,13 +23,13 @@ impl<D: Device> HostPath<D> {
             return false;
         }
         match outstanding.to.way {
-            Way::KernelThread => self.leave_in_ring(now, id),
-            Way::Helpers if self.helpers.all_taken(thread) => {
+            SubmissionPath::KernelThread => self.leave_in_ring(now, id),
+            SubmissionPath::Helpers if self.helpers.all_taken(thread) => {
                 outstanding.below = now;
                 self.helpers.wait(thread, id);
             }
-            Way::Helpers => self.hand_down(now, id),
-            Way::Direct => {
+            SubmissionPath::Helpers => self.hand_down(now, id),
+            SubmissionPath::Direct => {
                 let Some(leaves) = self.queues.lock(core, now) else {
                     if self.config.hypervisor.is_some() {
                         cold_path();
@@ -43,7 +43,7 @@ impl<D: Device> HostPath<D> {
                 if spun == Span::ZERO {
                     return self.submitted_behind_lock(core, now, id);
                 }
-                self.cores.spin(core, now, Work::Lock(id), leaves);
+                self.cores.spin(core, now, CoreWork::Lock(id), leaves);
                 return true;
             }
         }
@@ -68,7 +68,7 @@ impl<D: Device> HostPath<D> {
             return false;
         }
         thread.cpu[1] += after;
-        !self.cores.begin(core, now, Work::Return, after)
+        !self.cores.begin(core, now, CoreWork::Return, after)
     }
 
     /// The system has nothing to flush; the thread continues with the result.
@@ -108,7 +108,7 @@ impl<D: Device> HostPath<D> {
         let outstanding = &self.outstanding[id as usize];
         let service = hypervisor.kick + self.carry_down(&outstanding.command);
         self.charge(outstanding.to.thread, 1, service);
-        if self.cores.begin(core, now, Work::Down(id), service) {
+        if self.cores.begin(core, now, CoreWork::Down(id), service) {
             self.carried_down(now, id);
             return false;
         }
@@ -180,7 +180,7 @@ impl<D: Device> HostPath<D> {
                     .sleep(outstanding.to.thread, &outstanding.command);
         }
         let command = Command {
-            queue: self.queues.of(outstanding.to.core),
+            queue: self.queues.core_queue(outstanding.to.core),
             ..outstanding.command
         };
         self.device.submit(now, command);

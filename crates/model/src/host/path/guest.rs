@@ -63,7 +63,7 @@ impl Guest {
     pub(super) fn complete(&mut self, id: CommandId) -> Option<Vec<CommandId>> {
         self.below -= 1;
         self.untold.push(id);
-        let told = self.coalescing.tells(self.below);
+        let told = self.coalescing.interrupts_guest(self.below);
         told.then(|| core::mem::take(&mut self.untold))
     }
 

@@ -8,7 +8,7 @@ use crate::time::Span;
 
 /// The helpers of one job thread.
 #[derive(Clone, Debug)]
-struct Pool {
+struct HelperPool {
     /// Commands that the helpers can still take; `None` for any number, or if there are no helpers.
     free: Option<u16>,
     /// Commands that wait for a helper, in order.
@@ -19,14 +19,14 @@ struct Pool {
 #[derive(Clone, Debug)]
 pub(super) struct Helpers {
     /// Pools by thread.
-    pools: Vec<Pool>,
+    pools: Vec<HelperPool>,
     cpu: Span,
 }
 
 impl Helpers {
     /// Creates the helpers: `each` gives their number per thread; 0 for none or any number.
     pub(super) fn new(each: impl Iterator<Item = u16>) -> Helpers {
-        let pool = |helpers| Pool {
+        let pool = |helpers| HelperPool {
             free: (helpers > 0).then_some(helpers),
             waiting: VecDeque::new(),
         };

@@ -28,23 +28,23 @@ mod up;
 use alloc::vec::Vec;
 use core::hint::cold_path;
 
-use self::cores::Cores;
+use self::cores::HostCores;
 use self::guest::Guest;
 use self::helpers::Helpers;
 use self::kernel_threads::KernelThreads;
-use self::polling::Learnt;
+use self::polling::MeanTimes;
 use self::queues::Queues;
-use self::thread::{Thread, Way};
+use self::thread::{HostThread, SubmissionPath};
 use self::timer::Timer;
 use super::bridge::Crossings;
 use super::coalescing::Coalescing;
 use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
-use super::core::{Core, NOBODY, Work};
+use super::core::{Core, CoreWork, NOBODY};
 use super::files::PageCacheConfig;
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
-use crate::engine::Due;
+use crate::engine::TypedEventQueue;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -52,7 +52,7 @@ use crate::time::{Span, Time};
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     command: Command,
-    to: ToWhom,
+    to: CompletionTarget,
     submitted: Time,
     /// When the thread began to issue it.
     issued: Time,
@@ -69,11 +69,11 @@ struct Outstanding {
 
 /// The receiver of a command's completion, and how it waits.
 #[derive(Clone, Copy, Debug)]
-struct ToWhom {
+struct CompletionTarget {
     thread: u16,
     /// The thread's core, and the path by which its commands reach the system.
     core: u16,
-    way: Way,
+    way: SubmissionPath,
     mode: CompletionMode,
 }
 
@@ -82,14 +82,14 @@ struct ToWhom {
 pub struct HostPath<D> {
     device: D,
     config: HostConfig,
-    threads: Vec<Thread>,
-    cores: Cores,
+    threads: Vec<HostThread>,
+    cores: HostCores,
     queues: Queues,
     helpers: Helpers,
     kernel_threads: KernelThreads,
     guest: Guest,
-    learnt: Learnt,
-    timers: Due<(Timer, CommandId)>,
+    learnt: MeanTimes,
+    timers: TypedEventQueue<(Timer, CommandId)>,
     crossings: Crossings,
     /// Commands by id.
     outstanding: Vec<Outstanding>,
@@ -102,7 +102,7 @@ pub struct HostPath<D> {
 }
 
 /// Returns how many commands the helpers of each thread may take; 0 if it has none.
-fn helpers_of(threads: &[Thread]) -> impl Iterator<Item = u16> {
+fn helpers_of(threads: &[HostThread]) -> impl Iterator<Item = u16> {
     threads.iter().map(|thread| thread.costs.helpers)
 }
 
@@ -121,9 +121,9 @@ impl<D: Device> HostPath<D> {
         used.sort_unstable();
         used.dedup();
         let index_of = |core: u16| used.partition_point(|&other| other < core) as u16;
-        let threads: Vec<Thread> = threads
+        let threads: Vec<HostThread> = threads
             .iter()
-            .map(|thread| Thread::new(thread, index_of(core_of(thread)), &config))
+            .map(|thread| HostThread::new(thread, index_of(core_of(thread)), &config))
             .collect();
         let new_core = |&core: &u16| {
             let stream = Stream::numbered(seed, "host noise", u64::from(core));
@@ -131,7 +131,7 @@ impl<D: Device> HostPath<D> {
         };
         let mut cores: Vec<Core> = used.iter().map(new_core).collect();
         for (index, core) in cores.iter_mut().enumerate() {
-            let own = |thread: &&Thread| usize::from(thread.core) == index;
+            let own = |thread: &&HostThread| usize::from(thread.core) == index;
             core.shared = threads.iter().filter(own).count() > 1;
         }
         let monitor = config.hypervisor.as_ref();
@@ -141,15 +141,17 @@ impl<D: Device> HostPath<D> {
         let coalescing = Coalescing::new(monitor.map_or(0, |monitor| monitor.coalesce_from));
         let mut host = HostPath {
             device,
-            cores: Cores::new(cores),
+            cores: HostCores::new(cores),
             queues: Queues::new(&used, &config),
             helpers: Helpers::new(helpers_of(&threads)),
             kernel_threads: KernelThreads::new(
-                threads.iter().map(|thread| thread.way == Way::KernelThread),
+                threads
+                    .iter()
+                    .map(|thread| thread.way == SubmissionPath::KernelThread),
             ),
             guest: Guest::new(coalescing),
-            learnt: Learnt::new(threads.len()),
-            timers: Due::default(),
+            learnt: MeanTimes::new(threads.len()),
+            timers: TypedEventQueue::default(),
             crossings: Crossings::default(),
             outstanding: Vec::new(),
             below: Vec::new(),
@@ -200,10 +202,10 @@ impl<D: Device> HostPath<D> {
     fn grow(&mut self, id: CommandId) {
         let unused = Outstanding {
             command: Command::flush(0),
-            to: ToWhom {
+            to: CompletionTarget {
                 thread: 0,
                 core: 0,
-                way: Way::Direct,
+                way: SubmissionPath::Direct,
                 mode: CompletionMode::Interrupt,
             },
             submitted: Time::ZERO,
@@ -223,7 +225,7 @@ impl<D: Device> HostPath<D> {
     }
 
     #[inline]
-    fn thread(&self, thread: u16) -> &Thread {
+    fn thread(&self, thread: u16) -> &HostThread {
         &self.threads[usize::from(thread)]
     }
 
@@ -239,14 +241,14 @@ impl<D: Device> HostPath<D> {
     fn work_ended(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
         if !self.finish(core, now, done) && self.begin_next(core, now) {
             cold_path();
-            self.go_on(core, now, done, true);
+            self.run_core(core, now, done, true);
         }
     }
 
     /// An idle core (or one whose piece of work has `ended`, taking no time) starts its next piece, until one takes
     /// time or there is none.
     #[inline(never)]
-    fn go_on(&mut self, core: usize, now: Time, done: &mut Vec<Completion>, mut ended: bool) {
+    fn run_core(&mut self, core: usize, now: Time, done: &mut Vec<Completion>, mut ended: bool) {
         loop {
             if ended && self.finish(core, now, done) {
                 return;
@@ -271,7 +273,8 @@ impl<D: Device> HostPath<D> {
             self.begin_reap(core, now, id, Span::ZERO)
         } else if self.goes_to_sleep(core) {
             self.cores[core].thread = NOBODY;
-            self.cores.begin(core, now, Work::Sleep, self.config.switch)
+            self.cores
+                .begin(core, now, CoreWork::Sleep, self.config.switch)
         } else {
             self.cores.rest(core, now);
             false
@@ -290,7 +293,7 @@ impl<D: Device> HostPath<D> {
         if self.is_monitor(core) {
             cold_path();
             let down = self.carry_down(&self.outstanding[id as usize].command);
-            return self.cores.begin(core, now, Work::Down(id), down);
+            return self.cores.begin(core, now, CoreWork::Down(id), down);
         }
         let outstanding = &mut self.outstanding[id as usize];
         let thread = outstanding.to.thread;
@@ -308,7 +311,7 @@ impl<D: Device> HostPath<D> {
         let thread = &mut self.threads[usize::from(thread)];
         let service = thread.submission(pages(command), command.batched);
         thread.cpu[1] += service + switch;
-        let work = Work::Submit(id);
+        let work = CoreWork::Submit(id);
         self.cores.begin(core, now, work, before + service)
     }
 
@@ -325,7 +328,7 @@ impl<D: Device> HostPath<D> {
     #[inline]
     fn wake(&self, core: usize, now: Time) -> Span {
         let state = &self.cores[core];
-        if state.work != Work::Idle {
+        if state.work != CoreWork::Idle {
             return Span::ZERO;
         }
         let idle = now.since(state.idle_since);
@@ -347,7 +350,7 @@ impl<D: Device> HostPath<D> {
     fn take(&mut self, now: Time, thread: u16, id: CommandId) {
         let core = usize::from(self.thread(thread).core);
         let state = &mut self.cores[core];
-        if state.work == Work::Application(thread)
+        if state.work == CoreWork::Application(thread)
             && state.to_submit.is_empty()
             && state.completions.announced() == 0
         {
@@ -358,10 +361,10 @@ impl<D: Device> HostPath<D> {
             return;
         }
         state.to_submit.push_back(id);
-        if state.work == Work::Idle {
+        if state.work == CoreWork::Idle {
             // No command can complete here: only the drive completes commands, when it is advanced.
             let mut done = Vec::new();
-            self.go_on(core, now, &mut done, false);
+            self.run_core(core, now, &mut done, false);
             debug_assert!(done.is_empty());
             self.next = self.earliest();
         }
@@ -397,13 +400,13 @@ impl<D: Device> HostPath<D> {
     #[inline(always)]
     fn finish(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) -> bool {
         match self.cores[core].work {
-            Work::Idle | Work::Sleep | Work::Return | Work::Application(_) => {}
-            Work::Submit(id) => return self.submitted(core, now, id),
-            Work::Lock(id) => return self.submitted_behind_lock(core, now, id),
-            Work::Down(id) => self.carried_down(now, id),
-            Work::Interrupt(count) => self.interrupt_ended(core, count as usize),
-            Work::Reap(id) => return self.reaped(core, now, id, done),
-            Work::Up(id) => self.tell_guest(now, id, done),
+            CoreWork::Idle | CoreWork::Sleep | CoreWork::Return | CoreWork::Application(_) => {}
+            CoreWork::Submit(id) => return self.submitted(core, now, id),
+            CoreWork::Lock(id) => return self.submitted_behind_lock(core, now, id),
+            CoreWork::Down(id) => self.carried_down(now, id),
+            CoreWork::Interrupt(count) => self.interrupt_ended(core, count as usize),
+            CoreWork::Reap(id) => return self.reaped(core, now, id, done),
+            CoreWork::Up(id) => self.tell_guest(now, id, done),
         }
         false
     }
@@ -439,7 +442,7 @@ impl<D: Device> Device for HostPath<D> {
             self.grow(id);
         }
         let issuer = self.thread(thread);
-        let to = ToWhom {
+        let to = CompletionTarget {
             thread,
             core: issuer.core,
             way: issuer.way,
@@ -502,7 +505,7 @@ impl<D: Device> Device for HostPath<D> {
         self.helpers.clear(helpers_of(&self.threads));
         self.kernel_threads.clear(now);
         self.guest.clear();
-        self.timers = Due::default();
+        self.timers = TypedEventQueue::default();
         self.crossings = Crossings::default();
         self.next = self.earliest();
         back

@@ -11,16 +11,16 @@ const SIZES: usize = 8;
 
 /// Mean times by thread, and by direction and size, in nanoseconds; 0 if not known.
 #[derive(Clone, Debug)]
-pub(super) struct Learnt(Vec<[u32; 2 * SIZES]>);
+pub(super) struct MeanTimes(Vec<[u32; 2 * SIZES]>);
 
 fn class(command: &Command) -> usize {
     let size = (command.bytes >> 9).max(1).ilog2() as usize;
     size.min(SIZES - 1) + SIZES * usize::from(command.op != Op::Read)
 }
 
-impl Learnt {
-    pub(super) fn new(threads: usize) -> Learnt {
-        Learnt(vec![[0; 2 * SIZES]; threads])
+impl MeanTimes {
+    pub(super) fn new(threads: usize) -> MeanTimes {
+        MeanTimes(vec![[0; 2 * SIZES]; threads])
     }
 
     /// Returns how long a thread sleeps before it polls for this command.
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_sleep_tends_to_half_of_what_like_commands_take() {
-        let mut learnt = Learnt::new(2);
+        let mut learnt = MeanTimes::new(2);
         let read = Command::read(0, 0, 4096);
         learnt.learn(1, &read, Span::from_us(100));
         assert_eq!(learnt.sleep(1, &read), Span::from_us(50));

@@ -64,7 +64,7 @@ impl Queues {
 
     /// Returns the submission queue of a core in use.
     #[inline]
-    pub(super) fn of(&self, core: u16) -> u16 {
+    pub(super) fn core_queue(&self, core: u16) -> u16 {
         self.of[usize::from(core)]
     }
 

@@ -7,7 +7,7 @@ use crate::time::Span;
 
 /// The component that passes a thread's commands to the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum SubmissionPath {
     /// The thread itself.
     Direct,
     /// The thread's helper threads.
@@ -18,10 +18,10 @@ pub(super) enum Way {
 
 /// A job thread.
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
+pub(super) struct HostThread {
     /// Index among the cores in use.
     pub(super) core: u16,
-    pub(super) way: Way,
+    pub(super) way: SubmissionPath,
     /// Whether it sleeps when it only has to wait.
     pub(super) sleeps: bool,
     /// How its completions are detected, by whether the command requests polling.
@@ -49,9 +49,9 @@ pub(super) struct Thread {
     pub(super) found: u32,
 }
 
-impl Thread {
+impl HostThread {
     /// Creates a thread on a core, given by its index among those in use.
-    pub(super) fn new(config: &ThreadConfig, core: u16, host: &HostConfig) -> Thread {
+    pub(super) fn new(config: &ThreadConfig, core: u16, host: &HostConfig) -> HostThread {
         let mut costs = host.engines[config.engine as usize];
         // Passthrough and drivers in user space have no scheduler.
         if !matches!(config.engine, Engine::UserSpace | Engine::IoUringCmd) {
@@ -61,12 +61,12 @@ impl Thread {
         }
         let polled = if config.sq_poll { host.sq_poll } else { None };
         let way = match polled {
-            Some(_) => Way::KernelThread,
-            None if costs.has_helpers() => Way::Helpers,
-            None => Way::Direct,
+            Some(_) => SubmissionPath::KernelThread,
+            None if costs.has_helpers() => SubmissionPath::Helpers,
+            None => SubmissionPath::Direct,
         };
-        let user = config.engine == Engine::UserSpace || way == Way::KernelThread;
-        let thread = Thread {
+        let user = config.engine == Engine::UserSpace || way == SubmissionPath::KernelThread;
+        let thread = HostThread {
             core,
             way,
             sleeps: host.mode(config, config.high_priority) == CompletionMode::Interrupt,
@@ -90,7 +90,7 @@ impl Thread {
         let Some(polled) = polled else {
             return thread;
         };
-        Thread {
+        HostThread {
             find: polled.find,
             submit: polled.leave,
             per_page: Span::ZERO,
@@ -103,9 +103,9 @@ impl Thread {
     /// The thread's I/Os are to a file, which costs the submitter `takes` each.
     pub(super) fn opens_file(&mut self, takes: Span) {
         match self.way {
-            Way::KernelThread => self.costs.submit += takes,
-            Way::Helpers => self.hand_down += takes,
-            Way::Direct => self.file = takes,
+            SubmissionPath::KernelThread => self.costs.submit += takes,
+            SubmissionPath::Helpers => self.hand_down += takes,
+            SubmissionPath::Direct => self.file = takes,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Timed events other than the end of a core's work.
 
 use crate::command::CommandId;
-use crate::engine::Packed;
+use crate::engine::EventPayload;
 
 /// Timed event of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ const KINDS: [Timer; 5] = [
 ];
 const KIND_BITS: u32 = 3;
 
-impl Packed for (Timer, CommandId) {
+impl EventPayload for (Timer, CommandId) {
     #[inline]
     fn pack(self) -> u32 {
         let (timer, id) = self;
@@ -46,12 +46,12 @@ impl Packed for (Timer, CommandId) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Due;
+    use crate::engine::TypedEventQueue;
     use crate::time::Time;
 
     #[test]
     fn every_timer_comes_out_as_it_went_in() {
-        let mut timers = Due::default();
+        let mut timers = TypedEventQueue::default();
         for (index, timer) in KINDS.into_iter().enumerate() {
             timers.push(Time::from_ns(9), (timer, index as u32 * 1000));
         }

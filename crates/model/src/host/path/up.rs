@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 use core::hint::cold_path;
 
-use super::{HostPath, Timer, ToWhom, Way};
+use super::{CompletionTarget, HostPath, SubmissionPath, Timer};
 use crate::anatomy::Part;
 use crate::command::{CommandId, Completion};
 use crate::device::Device;
 use crate::host::config::CompletionMode;
-use crate::host::core::{NOBODY, Work};
+use crate::host::core::{CoreWork, NOBODY};
 use crate::time::{Span, Time};
 
 impl<D: Device> HostPath<D> {
@@ -34,7 +34,7 @@ impl<D: Device> HostPath<D> {
         &mut self,
         now: Time,
         id: CommandId,
-        to: ToWhom,
+        to: CompletionTarget,
         done: &mut Vec<Completion>,
     ) {
         if to.mode == CompletionMode::HybridPolling {
@@ -52,7 +52,7 @@ impl<D: Device> HostPath<D> {
             return self.announce_to_monitor(now, id, done);
         }
         // Passes it to the receiver: the thread's core, unless another component waits for it.
-        if to.way == Way::Direct {
+        if to.way == SubmissionPath::Direct {
             let interrupts = to.mode == CompletionMode::Interrupt;
             return self.announce(usize::from(to.core), now, id, interrupts, done);
         }
@@ -80,13 +80,13 @@ impl<D: Device> HostPath<D> {
         let (thread, polled) = (outstanding.to.thread, outstanding.command.high_priority);
         let issuer = self.thread(thread);
         let told = match issuer.way {
-            Way::Direct => return false,
-            Way::Helpers => {
+            SubmissionPath::Direct => return false,
+            SubmissionPath::Helpers => {
                 let hand_off = issuer.costs.hand_off;
                 self.helpers.charge(hand_off);
                 now + hand_off
             }
-            Way::KernelThread => {
+            SubmissionPath::KernelThread => {
                 let takes = match self.config.polls(polled) {
                     true => self.config.poll,
                     false => self.config.interrupt + self.config.interrupt_each,
@@ -122,8 +122,8 @@ impl<D: Device> HostPath<D> {
         for &id in &told {
             let core = self.core_of(id);
             let state = &self.cores[core];
-            if !state.completions.is_empty() && state.work == Work::Idle {
-                self.go_on(core, now, done, false);
+            if !state.completions.is_empty() && state.work == CoreWork::Idle {
+                self.run_core(core, now, done, false);
             }
         }
         self.guest.reuse(told);
@@ -145,8 +145,8 @@ impl<D: Device> HostPath<D> {
         } else {
             state.completions.find(id);
         }
-        if state.work == Work::Idle {
-            self.go_on(core, now, done, false);
+        if state.work == CoreWork::Idle {
+            self.run_core(core, now, done, false);
         }
     }
 
@@ -181,8 +181,8 @@ impl<D: Device> HostPath<D> {
         let core = self.core_of(id);
         let state = &mut self.cores[core];
         state.completions.find(id);
-        if state.work == Work::Idle {
-            self.go_on(core, now, done, false);
+        if state.work == CoreWork::Idle {
+            self.run_core(core, now, done, false);
         }
     }
 
@@ -208,7 +208,7 @@ impl<D: Device> HostPath<D> {
                 .hypervisor
                 .as_ref()
                 .map_or(Span::ZERO, |monitor| monitor.up);
-            return self.cores.begin(core, now, Work::Up(id), wake + up);
+            return self.cores.begin(core, now, CoreWork::Up(id), wake + up);
         }
         let thread = self.outstanding[id as usize].to.thread;
         let state = &mut self.cores[core];
@@ -219,7 +219,8 @@ impl<D: Device> HostPath<D> {
             state.completions.take_announced();
             return self.begin_reap(core, now, id, service);
         }
-        self.cores.begin(core, now, Work::Interrupt(count), service)
+        self.cores
+            .begin(core, now, CoreWork::Interrupt(count), service)
     }
 
     /// Starts a thread's work of taking a completion, after `before` on the same core.
@@ -242,8 +243,8 @@ impl<D: Device> HostPath<D> {
                 // The core has polled since it became idle. With a kernel thread, the job's thread polls from the
                 // moment at which it has put its command into the ring.
                 let poll_from = match reaper.way {
-                    Way::KernelThread => Time::ZERO,
-                    Way::Direct | Way::Helpers => outstanding.poll_from,
+                    SubmissionPath::KernelThread => Time::ZERO,
+                    SubmissionPath::Direct | SubmissionPath::Helpers => outstanding.poll_from,
                 };
                 let waited = now.since(state.idle_since.max(poll_from));
                 state.busy += waited;
@@ -254,7 +255,7 @@ impl<D: Device> HostPath<D> {
         }
         state.thread = thread;
         reaper.cpu[reaper.reap_mode] += service;
-        let work = Work::Reap(id);
+        let work = CoreWork::Reap(id);
         self.cores.begin(core, now, work, before + service)
     }
 
@@ -290,7 +291,7 @@ impl<D: Device> HostPath<D> {
             return false;
         }
         reaper.cpu[0] += application;
-        let work = Work::Application(thread);
+        let work = CoreWork::Application(thread);
         !self.cores.begin(core, now, work, application)
     }
 }

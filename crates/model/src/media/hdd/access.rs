@@ -1,11 +1,11 @@
 //! One access of the arm: its target, and how long data passes there.
 
-use super::geometry::{Geometry, Spot};
+use super::geometry::{DiskGeometry, DiskPosition};
 use crate::time::Time;
 
 /// Purpose of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum For {
+pub(super) enum AccessPurpose {
     /// A read, by its slot.
     Read(u32),
     /// A write, by its slot, which completes once it is on the disk.
@@ -34,17 +34,17 @@ pub(super) struct Access {
     /// When it started to wait.
     pub(super) since: Time,
     /// Purpose of the access.
-    pub(super) whose: For,
+    pub(super) whose: AccessPurpose,
 }
 
 impl Access {
     pub(super) fn new(
-        geometry: &Geometry,
+        geometry: &DiskGeometry,
         (offset, end): (u64, u64),
         (since, epoch): (Time, u32),
-        whose: For,
+        whose: AccessPurpose,
     ) -> Access {
-        let Spot {
+        let DiskPosition {
             track,
             cylinder,
             time,
@@ -56,7 +56,7 @@ impl Access {
             track,
             cylinder,
             angle: geometry.phase(time) as u32,
-            writes: !matches!(whose, For::Read(_)),
+            writes: !matches!(whose, AccessPurpose::Read(_)),
             epoch,
             since,
             whose,

@@ -7,7 +7,7 @@
 
 use super::access::Access;
 use super::config::HddConfig;
-use super::geometry::{Geometry, Spot};
+use super::geometry::{DiskGeometry, DiskPosition};
 use crate::time::{Span, Time};
 
 /// Times of an access, from its start.
@@ -20,7 +20,7 @@ pub(super) struct Trip {
     /// Data transfer, over all revolutions that it takes.
     pub(super) transfer: u64,
     /// Position at the end.
-    pub(super) end: Spot,
+    pub(super) end: DiskPosition,
 }
 
 impl Trip {
@@ -47,7 +47,7 @@ pub(super) struct Arm {
 }
 
 impl Arm {
-    pub(super) fn new(config: &HddConfig, geometry: &Geometry) -> Arm {
+    pub(super) fn new(config: &HddConfig, geometry: &DiskGeometry) -> Arm {
         let stroke = (geometry.cylinders().max(2) - 1) as f64;
         let (root, line) = config.seek.factors();
         Arm {
@@ -65,7 +65,7 @@ impl Arm {
 
     /// Sets the current position.
     #[inline]
-    pub(super) fn be_at(&mut self, spot: Spot) {
+    pub(super) fn be_at(&mut self, spot: DiskPosition) {
         self.track = spot.track;
         self.cylinder = spot.cylinder;
     }
@@ -122,7 +122,13 @@ impl Arm {
 
     /// Returns the seek and rotation of an access that begins now, and its transfer with `turns` additional
     /// revolutions.
-    pub(super) fn trip(&self, now: Time, access: &Access, geometry: &Geometry, turns: u64) -> Trip {
+    pub(super) fn trip(
+        &self,
+        now: Time,
+        access: &Access,
+        geometry: &DiskGeometry,
+        turns: u64,
+    ) -> Trip {
         let (seek, turn) = self.positioning(geometry.phase(now.ns()), access);
         let (_, end) = access.sectors(geometry.sector());
         let end = geometry.end(end);

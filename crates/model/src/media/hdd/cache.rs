@@ -8,8 +8,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::access::{Access, For};
-use super::geometry::Geometry;
+use super::access::{Access, AccessPurpose};
+use super::geometry::DiskGeometry;
 use crate::device::Range;
 use crate::time::Time;
 
@@ -18,7 +18,7 @@ const LONGEST: u64 = 512 << 10;
 
 /// A waiting flush.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flush {
+pub(super) struct HddFlush {
     pub(super) slot: u32,
     pub(super) epoch: u32,
     pub(super) since: Time,
@@ -36,7 +36,7 @@ pub(super) struct Cache {
     most_writes: usize,
     /// Number of flushes so far.
     epoch: u32,
-    flushes: VecDeque<Flush>,
+    flushes: VecDeque<HddFlush>,
 }
 
 impl Cache {
@@ -81,7 +81,7 @@ impl Cache {
     }
 
     /// Adds a write.
-    pub(super) fn insert(&mut self, now: Time, offset: u64, end: u64, geometry: &Geometry) {
+    pub(super) fn insert(&mut self, now: Time, offset: u64, end: u64, geometry: &DiskGeometry) {
         let mut epoch = self.supersede(offset, end, geometry);
         let mut range = (offset, end);
         let mut since = now;
@@ -94,13 +94,17 @@ impl Cache {
             epoch = epoch.min(joined.epoch);
         }
         self.bytes += range.1 - range.0;
-        self.waiting
-            .push(Access::new(geometry, range, (since, epoch), For::Cache));
+        self.waiting.push(Access::new(
+            geometry,
+            range,
+            (since, epoch),
+            AccessPurpose::Cache,
+        ));
     }
 
     /// Replaces a range by newer data: waiting writes of the range are dropped. Returns the number of flushes that came
     /// before the oldest data that the newer data replaces.
-    pub(super) fn supersede(&mut self, offset: u64, end: u64, geometry: &Geometry) -> u32 {
+    pub(super) fn supersede(&mut self, offset: u64, end: u64, geometry: &DiskGeometry) -> u32 {
         let mut epoch = self.epoch;
         let mut at = 0;
         while at < self.waiting.len() {
@@ -117,7 +121,7 @@ impl Cache {
                     self.bytes += rest.1 - rest.0;
                     let age = (old.since, old.epoch);
                     self.waiting
-                        .push(Access::new(geometry, rest, age, For::Cache));
+                        .push(Access::new(geometry, rest, age, AccessPurpose::Cache));
                 }
             }
         }
@@ -139,7 +143,7 @@ impl Cache {
 
     /// Adds a flush.
     pub(super) fn flush(&mut self, now: Time, slot: u32) {
-        self.flushes.push_back(Flush {
+        self.flushes.push_back(HddFlush {
             slot,
             epoch: self.epoch,
             since: now,
@@ -148,7 +152,7 @@ impl Cache {
     }
 
     /// Returns the oldest waiting flush.
-    pub(super) fn first_flush(&self) -> Option<Flush> {
+    pub(super) fn first_flush(&self) -> Option<HddFlush> {
         self.flushes.front().copied()
     }
 
@@ -157,7 +161,7 @@ impl Cache {
     pub(super) fn flushed<'a>(
         &mut self,
         mut others: impl Iterator<Item = &'a Access>,
-    ) -> Option<Flush> {
+    ) -> Option<HddFlush> {
         let first = self.first_flush()?;
         let mut waits = self.waiting.iter().chain(&self.under_way);
         let holds_up = |it: &Access| it.writes && it.epoch <= first.epoch;

@@ -23,19 +23,19 @@ pub struct HddConfig {
     /// Seek times.
     pub seek: Seek,
     /// Processing times of the firmware.
-    pub controller: Controller,
+    pub controller: HddController,
     /// Link to the host.
     pub link: Link,
     /// Command queue.
-    pub queue: Queue,
+    pub queue: HddQueue,
     /// Buffer memory.
-    pub buffer: Buffer,
+    pub buffer: HddBuffer,
     /// Whether the volatile write cache is on: writes are acknowledged once they are in the buffer.
     pub write_cache: bool,
     /// From the return of power until commands are accepted.
     pub spin_up: Span,
     /// Power consumption.
-    pub power: Power,
+    pub power: HddPower,
 }
 
 /// Platters and their recording format.
@@ -75,7 +75,7 @@ pub struct Seek {
 /// Processing times of the firmware.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Controller {
+pub struct HddController {
     /// Work for any command, one command after another.
     pub command: Span,
     /// Additional delay of a command that needs the disk, before the arm moves.
@@ -95,7 +95,7 @@ pub struct Link {
 /// Command queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Queue {
+pub struct HddQueue {
     /// Commands that the drive accepts; others wait outside, in order.
     pub depth: u32,
     /// A command that has waited for this time has priority; the cost of a younger one decreases towards that time.
@@ -105,7 +105,7 @@ pub struct Queue {
 /// Buffer memory.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Buffer {
+pub struct HddBuffer {
     /// Number of segments: ranges of the disk kept from reads and writes.
     pub segments: u32,
     /// Maximum bytes of a segment.
@@ -121,7 +121,7 @@ pub struct Buffer {
 /// Power consumption of the whole drive, in watts.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Power {
+pub struct HddPower {
     /// Spinning, heads loaded.
     pub idle: f64,
     /// While the arm moves.

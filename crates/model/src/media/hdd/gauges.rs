@@ -4,13 +4,13 @@
 //! modelled.
 
 use super::Hdd;
-use super::head::Work;
+use super::head::HeadWork;
 use crate::device::{Gauge, Gauges};
 use crate::time::Time;
 
 /// Counters in bytes and nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct HddCounts {
     pub(super) host_read: u64,
     pub(super) host_written: u64,
     pub(super) medium_read: u64,
@@ -24,9 +24,9 @@ pub(super) struct Counts {
     pub(super) transfer: u64,
 }
 
-impl Counts {
+impl HddCounts {
     /// Counts the part of work in progress that has been done up to `now`.
-    pub(super) fn worked(&mut self, work: &Work, now: Time) {
+    pub(super) fn worked(&mut self, work: &HeadWork, now: Time) {
         let passed = now.since(work.began).ns();
         match work.access.writes {
             false => self.reading += passed,

@@ -55,7 +55,7 @@ struct Zone {
 
 /// Zones and tracks of a disk.
 #[derive(Clone, Debug)]
-pub(super) struct Geometry {
+pub(super) struct DiskGeometry {
     zones: Vec<Zone>,
     turn: u64,
     skew: u64,
@@ -69,7 +69,7 @@ pub(super) struct Geometry {
 
 /// A position on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Spot {
+pub(super) struct DiskPosition {
     /// Track number over all surfaces.
     pub(super) track: u32,
     /// Cylinder at which the arm must be.
@@ -78,8 +78,8 @@ pub(super) struct Spot {
     pub(super) time: u64,
 }
 
-impl Geometry {
-    pub(super) fn new(config: &HddConfig) -> Geometry {
+impl DiskGeometry {
+    pub(super) fn new(config: &HddConfig) -> DiskGeometry {
         let (disk, skew) = (&config.disk, config.skew());
         let sector = u64::from(disk.sector);
         let pitch = (disk.turn + skew).seconds();
@@ -109,7 +109,7 @@ impl Geometry {
             start += tracks * track_bytes;
             zone
         });
-        let mut geometry = Geometry {
+        let mut geometry = DiskGeometry {
             zones: zones.collect(),
             turn,
             skew,
@@ -169,19 +169,19 @@ impl Geometry {
 
     /// Returns the position at which this byte begins.
     #[inline]
-    pub(super) fn spot(&self, offset: u64) -> Spot {
+    pub(super) fn spot(&self, offset: u64) -> DiskPosition {
         self.place(offset).0
     }
 
     /// Returns the position at which the previous byte ends: not yet on the next track. `offset` is not 0.
     #[inline]
-    pub(super) fn end(&self, offset: u64) -> Spot {
+    pub(super) fn end(&self, offset: u64) -> DiskPosition {
         let (next, is_first) = self.place(offset);
         if !is_first {
             return next;
         }
         let track = u64::from(next.track) - 1;
-        Spot {
+        DiskPosition {
             track: track as u32,
             cylinder: self.by_heads.split(track).0 as u32,
             time: next.time - self.skew,
@@ -190,12 +190,12 @@ impl Geometry {
 
     /// Returns the position of a byte, and whether the byte is the first of its track.
     #[inline]
-    fn place(&self, offset: u64) -> (Spot, bool) {
+    fn place(&self, offset: u64) -> (DiskPosition, bool) {
         let zone = self.zone(offset);
         let inside = offset - zone.start;
         let (track, rest) = zone.by_track.split(inside);
         let track_of_all = zone.first_track + track;
-        let spot = Spot {
+        let spot = DiskPosition {
             track: track_of_all as u32,
             cylinder: self.by_heads.split(track_of_all).0 as u32,
             time: zone.begins
@@ -229,10 +229,10 @@ mod tests {
     #[test]
     fn media_time_goes_on_without_gaps() {
         let config = small();
-        let geometry = Geometry::new(&config);
+        let geometry = DiskGeometry::new(&config);
         let (turn, skew) = (geometry.turn(), config.skew().ns());
         let mut before = geometry.spot(0);
-        assert_eq!(before, Spot::default());
+        assert_eq!(before, DiskPosition::default());
         let mut tracks = 0;
         for offset in (4096..config.bytes).step_by(4096) {
             let (end, next) = (geometry.end(offset), geometry.spot(offset));
@@ -263,10 +263,10 @@ mod tests {
     fn a_product_with_the_inverse_divides() {
         let mut stream = crate::random::Stream::new(1, "division");
         for _ in 0..200_000 {
-            let (bits, more) = (stream.below(30), stream.below(33));
-            let by = 1 + stream.below(2 << bits);
+            let (bits, more) = (stream.uniform_below(30), stream.uniform_below(33));
+            let by = 1 + stream.uniform_below(2 << bits);
             // Below 2^50 times the divisor, and on both sides of its multiples.
-            let times = stream.below(1 << more);
+            let times = stream.uniform_below(1 << more);
             for number in [
                 times * by,
                 (times * by).saturating_sub(1),
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn zones_run_from_the_outer_rate_to_the_inner() {
         let config = small();
-        let geometry = Geometry::new(&config);
+        let geometry = DiskGeometry::new(&config);
         let rate = |from: u64, bytes: u64| {
             let passed = geometry.spot(from + bytes).time - geometry.spot(from).time;
             bytes as f64 / (passed as f64 * 1e-9)

@@ -12,9 +12,9 @@
 
 use alloc::vec::Vec;
 
-use super::access::{Access, For};
+use super::access::{Access, AccessPurpose};
 use super::arm::Trip;
-use super::{Event, Hdd};
+use super::{Hdd, HddEvent};
 use crate::anatomy::Part;
 use crate::command::Completion;
 use crate::time::{Span, Time};
@@ -24,7 +24,7 @@ const LONGEST_STAY: u64 = 8;
 
 /// Work in progress of the head.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
+pub(super) struct HeadWork {
     pub(super) access: Access,
     pub(super) trip: Trip,
     pub(super) began: Time,
@@ -71,7 +71,7 @@ impl Hdd {
         if now < self.busy_until {
             if self.wake_at != self.busy_until {
                 self.wake_at = self.busy_until;
-                self.due(self.busy_until, Event::Wake, 0);
+                self.due(self.busy_until, HddEvent::Wake, 0);
             }
             return;
         }
@@ -132,7 +132,7 @@ impl Hdd {
 
     fn begin(&mut self, now: Time, mut access: Access) {
         let mut behind = None;
-        if let For::Read(slot) = access.whose {
+        if let AccessPurpose::Read(slot) = access.whose {
             let (offset, _) = access.sectors(self.geometry.sector());
             behind = self.segments.meeting(offset);
             // Data that was read since the command arrived need not be read again.
@@ -152,21 +152,21 @@ impl Hdd {
             turns += 1;
         }
         let trip = self.arm.trip(now, &access, &self.geometry, turns);
-        if let For::Read(slot) | For::Write(slot) = access.whose {
+        if let AccessPurpose::Read(slot) | AccessPurpose::Write(slot) = access.whose {
             self.explain_wait(now, slot);
             self.explain(slot, Part::Medium, trip.total());
         }
         if self.arm.leaves_for(&access) {
             self.came_at = now;
         }
-        self.work = Some(Work {
+        self.work = Some(HeadWork {
             access,
             trip,
             began: now,
             behind,
         });
         self.busy_until = now + trip.total();
-        self.due(self.busy_until, Event::HeadDone, 0);
+        self.due(self.busy_until, HddEvent::HeadDone, 0);
     }
 
     /// Attributes the time that a command has waited for the head: while the head worked on reads, read ahead, or
@@ -193,16 +193,16 @@ impl Hdd {
         self.arm.be_at(work.trip.end);
         let segment = self.segments.remember(offset, end, work.behind);
         match access.whose {
-            For::Read(slot) => {
+            AccessPurpose::Read(slot) => {
                 self.counts.medium_read += access.bytes();
                 self.send(now, slot);
                 self.go_on_reading(now, (segment, end), &work);
             }
-            For::Write(slot) => {
+            AccessPurpose::Write(slot) => {
                 self.counts.medium_written += access.bytes();
                 self.finish(now, slot, done);
             }
-            For::Cache => {
+            AccessPurpose::Cache => {
                 self.counts.medium_written += access.bytes();
                 self.cache.written();
                 self.let_in(now, done);

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::geometry::Geometry;
+use super::geometry::DiskGeometry;
 use super::{Hdd, HddConfig};
 use crate::management::LbaFormat;
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
@@ -54,7 +54,7 @@ impl Medium for HddConfig {
 
     /// The whole disk is written sequentially.
     fn format_duration(&self) -> Span {
-        Span::from_ns(Geometry::new(self).whole())
+        Span::from_ns(DiskGeometry::new(self).whole())
     }
 
     fn idle_watts(&self) -> f64 {

@@ -28,7 +28,8 @@ mod writes;
 mod tests;
 
 pub use config::{
-    Buffer, Controller, Disk, HddConfig, Link, MOST_WRITES, MOST_ZONES, Power, Queue, Seek,
+    Disk, HddBuffer, HddConfig, HddController, HddPower, HddQueue, Link, MOST_WRITES, MOST_ZONES,
+    Seek,
 };
 
 use alloc::collections::VecDeque;
@@ -37,22 +38,22 @@ use alloc::vec::Vec;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauges, Range};
-use crate::engine::{Events, Slab, Station};
+use crate::engine::{EventQueue, Slab, Station};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
 use access::Access;
 use arm::Arm;
 use cache::Cache;
-use gauges::Counts;
-use geometry::Geometry;
-use head::Work;
-use reads::Ahead;
+use gauges::HddCounts;
+use geometry::DiskGeometry;
+use head::HeadWork;
+use reads::ReadAheadState;
 use segments::Segments;
 
 /// An outstanding command.
 #[derive(Clone, Copy, Debug)]
-struct Inside {
+struct HddCommand {
     command: Command,
     status: Status,
     submitted: Time,
@@ -65,7 +66,7 @@ struct Inside {
 /// Scheduled event, for the command in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-enum Event {
+enum HddEvent {
     /// The controller has decoded the command.
     Arrived,
     /// Data of a write has arrived.
@@ -82,26 +83,26 @@ enum Event {
     Wake,
 }
 
-const EVENTS: [Event; 7] = [
-    Event::Arrived,
-    Event::Received,
-    Event::Ready,
-    Event::Passed,
-    Event::Finish,
-    Event::HeadDone,
-    Event::Wake,
+const EVENTS: [HddEvent; 7] = [
+    HddEvent::Arrived,
+    HddEvent::Received,
+    HddEvent::Ready,
+    HddEvent::Passed,
+    HddEvent::Finish,
+    HddEvent::HeadDone,
+    HddEvent::Wake,
 ];
 
 /// A hard disk.
 #[derive(Clone, Debug)]
 pub struct Hdd {
     config: HddConfig,
-    geometry: Geometry,
+    geometry: DiskGeometry,
     arm: Arm,
     controller: Station,
     link: Station,
-    events: Events,
-    inside: Slab<Inside>,
+    events: EventQueue,
+    inside: Slab<HddCommand>,
     /// Commands that the drive has not accepted yet.
     outside: VecDeque<u32>,
     /// Number of commands that it has accepted.
@@ -114,8 +115,8 @@ pub struct Hdd {
     /// Since when the cache has written nothing although it was not empty.
     drained: Time,
     segments: Segments,
-    ahead: Option<Ahead>,
-    work: Option<Work>,
+    ahead: Option<ReadAheadState>,
+    work: Option<HeadWork>,
     /// When the arm started to move to its current place.
     came_at: Time,
     /// Until when the head is busy.
@@ -123,13 +124,13 @@ pub struct Hdd {
     /// When the head will be checked again.
     wake_at: Time,
     retries: Stream,
-    counts: Counts,
+    counts: HddCounts,
 }
 
 impl Hdd {
     /// Creates a disk whose heads are at the outermost track.
     pub fn new(config: HddConfig, seed: u64) -> Hdd {
-        let geometry = Geometry::new(&config);
+        let geometry = DiskGeometry::new(&config);
         let (bytes, writes) = match config.write_cache {
             true => (config.buffer.write, config.buffer.writes),
             false => (0, 0),
@@ -138,7 +139,7 @@ impl Hdd {
             arm: Arm::new(&config, &geometry),
             controller: Station::default(),
             link: Station::default(),
-            events: Events::with_capacity(256),
+            events: EventQueue::with_capacity(256),
             inside: Slab::default(),
             outside: VecDeque::with_capacity(64),
             taken: 0,
@@ -153,14 +154,14 @@ impl Hdd {
             busy_until: Time::ZERO,
             wake_at: Time::NEVER,
             retries: Stream::new(seed, "disk retries"),
-            counts: Counts::default(),
+            counts: HddCounts::default(),
             geometry,
             config,
         }
     }
 
     #[inline]
-    fn due(&mut self, at: Time, event: Event, slot: u32) {
+    fn due(&mut self, at: Time, event: HddEvent, slot: u32) {
         self.events.push(at, event as u32 | slot << 3);
     }
 
@@ -184,12 +185,12 @@ impl Hdd {
         let (waited, at) = self.controller.book(now, command);
         self.explain(slot, Part::Link, delay);
         self.explain(slot, Part::Controller, waited + command);
-        self.due(at + delay, Event::Arrived, slot);
+        self.due(at + delay, HddEvent::Arrived, slot);
     }
 
     /// The controller has decoded a command.
     fn arrived(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
-        let Inside {
+        let HddCommand {
             command, status, ..
         } = self.inside[slot];
         let empty = command.bytes == 0 && command.op != Op::Flush;
@@ -202,7 +203,7 @@ impl Hdd {
                 let service = Span::per_bytes(self.config.link.ps_per_byte, command.bytes.into());
                 let (waited, at) = self.link.book(now, service);
                 self.explain(slot, Part::Transfer, waited + service);
-                self.due(at, Event::Received, slot);
+                self.due(at, HddEvent::Received, slot);
             }
             Op::WriteZeroes => self.write_through(now, slot),
             Op::Flush => self.flush(now, slot, done),
@@ -239,16 +240,16 @@ impl Hdd {
     fn happen(&mut self, now: Time, event: u32, done: &mut Vec<Completion>) {
         let slot = event >> 3;
         match EVENTS[(event & 7) as usize] {
-            Event::Arrived => self.arrived(now, slot, done),
-            Event::Received => self.received(now, slot, done),
-            Event::Ready => self.ready(now, slot),
-            Event::Passed => {
+            HddEvent::Arrived => self.arrived(now, slot, done),
+            HddEvent::Received => self.received(now, slot, done),
+            HddEvent::Ready => self.ready(now, slot),
+            HddEvent::Passed => {
                 self.send(now, slot);
                 self.use_head(now);
             }
-            Event::Finish => self.finish(now, slot, done),
-            Event::HeadDone => self.head_done(now, done),
-            Event::Wake => {
+            HddEvent::Finish => self.finish(now, slot, done),
+            HddEvent::HeadDone => self.head_done(now, done),
+            HddEvent::Wake => {
                 self.wake_at = Time::NEVER;
                 self.use_head(now);
             }
@@ -269,7 +270,7 @@ impl Device for Hdd {
             true => Status::Success,
             false => Status::LbaOutOfRange,
         };
-        let slot = self.inside.insert(Inside {
+        let slot = self.inside.insert(HddCommand {
             command,
             status,
             submitted: now,

@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Events, Hdd};
+use super::{EventQueue, Hdd};
 use crate::device::Range;
 use crate::time::Time;
 
@@ -22,7 +22,7 @@ impl Hdd {
         self.room.clear();
         self.outside.clear();
         self.inside = Default::default();
-        self.events = Events::with_capacity(256);
+        self.events = EventQueue::with_capacity(256);
         self.taken = 0;
         self.controller.clear(now);
         self.link.clear(now);

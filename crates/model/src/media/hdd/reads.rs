@@ -5,10 +5,10 @@
 //! read-ahead continues even if other commands wait, unless one of them is the next sequential one. Otherwise, two
 //! streams would need a seek for each command.
 
-use super::access::{Access, For};
-use super::gauges::Counts;
-use super::head::Work;
-use super::{Event, Hdd};
+use super::access::{Access, AccessPurpose};
+use super::gauges::HddCounts;
+use super::head::HeadWork;
+use super::{Hdd, HddEvent};
 use crate::anatomy::Part;
 use crate::command::Op;
 use crate::time::{Span, Time};
@@ -18,7 +18,7 @@ const LAST_PIECE: u64 = 64 << 10;
 
 /// Read-ahead in progress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
+pub(super) struct ReadAheadState {
     /// Destination segment.
     segment: usize,
     /// First byte.
@@ -42,7 +42,7 @@ impl Hdd {
                 return self.send_all(now, slot);
             }
             self.explain(slot, Part::Medium, passes.since(now));
-            return self.due(passes, Event::Passed, slot);
+            return self.due(passes, HddEvent::Passed, slot);
         }
         if let Some(segment) = self.segments.hit(offset, end) {
             self.send_all(now, slot);
@@ -53,16 +53,16 @@ impl Hdd {
             return self.ready(now, slot);
         }
         self.explain(slot, Part::Controller, access);
-        self.due(now + access, Event::Ready, slot);
+        self.due(now + access, HddEvent::Ready, slot);
     }
 
     /// A command is ready for the disk.
     pub(super) fn ready(&mut self, now: Time, slot: u32) {
         let (offset, end) = self.range(slot);
         let (whose, epoch) = match self.inside[slot].command.op {
-            Op::Read => (For::Read(slot), 0),
+            Op::Read => (AccessPurpose::Read(slot), 0),
             _ => (
-                For::Write(slot),
+                AccessPurpose::Write(slot),
                 self.cache.supersede(offset, end, &self.geometry),
             ),
         };
@@ -86,7 +86,7 @@ impl Hdd {
         let service = Span::per_bytes(self.config.link.ps_per_byte, bytes);
         let (waited, at) = self.link.book(now, service);
         self.explain(slot, Part::Transfer, waited + service);
-        self.due(at, Event::Finish, slot);
+        self.due(at, HddEvent::Finish, slot);
     }
 
     /// Returns when all of a range has passed under the head that reads ahead, if the read-ahead will reach it and may
@@ -114,7 +114,7 @@ impl Hdd {
             return (end <= passed).then_some(now);
         }
         let limit = (end + self.config.buffer.read_ahead).min(self.geometry.capacity());
-        self.ahead = Some(Ahead {
+        self.ahead = Some(ReadAheadState {
             limit: ahead.limit.max(limit),
             ..ahead
         });
@@ -125,20 +125,20 @@ impl Hdd {
     }
 
     /// Returns the byte that it has reached.
-    fn passed(&self, ahead: &Ahead, now: Time) -> u64 {
+    fn passed(&self, ahead: &ReadAheadState, now: Time) -> u64 {
         let time = ahead.from + now.since(ahead.since).ns();
         let before = self.segments.get(ahead.segment).end;
         self.geometry.reached(time).min(ahead.limit).max(before)
     }
 
     /// Returns when it reaches its limit.
-    fn stops(&self, ahead: &Ahead) -> Time {
+    fn stops(&self, ahead: &ReadAheadState) -> Time {
         let time = self.geometry.end(ahead.limit).time;
         ahead.since + Span::from_ns(time.saturating_sub(ahead.from))
     }
 
     /// Returns the counters, including the data read ahead by now.
-    fn counted_ahead(&self, ahead: &Ahead, now: Time, passed: u64) -> Counts {
+    fn counted_ahead(&self, ahead: &ReadAheadState, now: Time, passed: u64) -> HddCounts {
         let until = match passed < ahead.limit {
             true => now,
             false => now.min(self.stops(ahead)),
@@ -150,7 +150,7 @@ impl Hdd {
     }
 
     /// Returns the counters, including work in progress.
-    pub(super) fn counted(&self, now: Time) -> Counts {
+    pub(super) fn counted(&self, now: Time) -> HddCounts {
         let mut counts = match &self.ahead {
             Some(ahead) => self.counted_ahead(ahead, now, self.passed(ahead, now)),
             None => self.counts,
@@ -173,12 +173,17 @@ impl Hdd {
     }
 
     /// After a read, the head continues with read-ahead. If reads were sequential, it has a reserved time for that.
-    pub(super) fn go_on_reading(&mut self, now: Time, (segment, end): (usize, u64), work: &Work) {
+    pub(super) fn go_on_reading(
+        &mut self,
+        now: Time,
+        (segment, end): (usize, u64),
+        work: &HeadWork,
+    ) {
         let limit = (end + self.config.buffer.read_ahead).min(self.geometry.capacity());
         if limit <= end {
             return;
         }
-        let ahead = Ahead {
+        let ahead = ReadAheadState {
             segment,
             start: end,
             from: work.trip.end.time,
@@ -205,11 +210,16 @@ impl Hdd {
         self.stop_ahead(now);
         let has = self.segments.get(segment).end;
         // Belongs to no command: the slot is never used.
-        let read = Access::new(&self.geometry, (has, has + 1), (now, 0), For::Read(0));
+        let read = Access::new(
+            &self.geometry,
+            (has, has + 1),
+            (now, 0),
+            AccessPurpose::Read(0),
+        );
         let trip = self.arm.trip(now, &read, &self.geometry, 0);
         self.counts.seek += trip.seek;
         self.arm.be_at(self.geometry.spot(has));
-        self.ahead = Some(Ahead {
+        self.ahead = Some(ReadAheadState {
             segment,
             start: has,
             from: read.starts,

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// A range in the buffer; empty if it ends where it starts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Segment {
+pub(super) struct CacheSegment {
     pub(super) start: u64,
     pub(super) end: u64,
     used: u64,
@@ -18,7 +18,7 @@ pub(super) struct Segment {
 /// All segments, with the time of their last use.
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
-    all: Vec<Segment>,
+    all: Vec<CacheSegment>,
     most: u64,
     clock: u64,
 }
@@ -26,7 +26,7 @@ pub(super) struct Segments {
 impl Segments {
     pub(super) fn new(count: u32, most: u64) -> Segments {
         Segments {
-            all: vec![Segment::default(); count as usize],
+            all: vec![CacheSegment::default(); count as usize],
             most,
             clock: 0,
         }
@@ -46,11 +46,11 @@ impl Segments {
     /// Returns the segment that contains this byte, or ends before it.
     #[inline]
     pub(super) fn meeting(&self, offset: u64) -> Option<usize> {
-        let meets = |it: &Segment| it.start <= offset && offset <= it.end && it.start < it.end;
+        let meets = |it: &CacheSegment| it.start <= offset && offset <= it.end && it.start < it.end;
         self.all.iter().position(meets)
     }
 
-    pub(super) fn get(&self, at: usize) -> Segment {
+    pub(super) fn get(&self, at: usize) -> CacheSegment {
         self.all[at]
     }
 
@@ -81,14 +81,14 @@ impl Segments {
     pub(super) fn clear(&mut self, offset: u64, end: u64) {
         for it in &mut self.all {
             if it.start < end && offset < it.end {
-                *it = Segment::default();
+                *it = CacheSegment::default();
             }
         }
     }
 
     /// Empties all segments.
     pub(super) fn forget(&mut self) {
-        self.all.fill(Segment::default());
+        self.all.fill(CacheSegment::default());
     }
 
     fn touch(&mut self, at: usize) {

@@ -29,7 +29,7 @@ pub(super) fn small() -> HddConfig {
             full: Span::from_us(17_000),
             write_settle: Span::from_us(400),
         },
-        controller: Controller {
+        controller: HddController {
             command: Span::from_us(20),
             access: Span::from_us(80),
         },
@@ -37,11 +37,11 @@ pub(super) fn small() -> HddConfig {
             delay: Span::from_us(5),
             ps_per_byte: 1000,
         },
-        queue: Queue {
+        queue: HddQueue {
             depth: 32,
             oldest: Span::from_ms(2000),
         },
-        buffer: Buffer {
+        buffer: HddBuffer {
             segments: 8,
             segment: 1 << 20,
             read_ahead: 512 << 10,
@@ -50,7 +50,7 @@ pub(super) fn small() -> HddConfig {
         },
         write_cache: true,
         spin_up: Span::from_ms(15_000),
-        power: Power {
+        power: HddPower {
             idle: 5.0,
             seek: 9.0,
             transfer: 7.0,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Event, Hdd};
+use super::{Hdd, HddEvent};
 use crate::anatomy::Part;
 use crate::command::{Completion, Op};
 use crate::time::Time;
@@ -55,7 +55,7 @@ impl Hdd {
         self.forget_read(now, offset, end);
         let access = self.config.controller.access;
         self.explain(slot, Part::Controller, access);
-        self.due(now + access, Event::Ready, slot);
+        self.due(now + access, HddEvent::Ready, slot);
     }
 
     /// Starts a flush: the content of the cache goes to the disk before it completes.

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
-use crate::ftl::{Geometry, Shape, UNIT, Watermark};
+use crate::ftl::{FtlGeometry, NandGeometry, UNIT, Watermark};
 use crate::time::Span;
 
 /// Configuration of a NAND drive. [`NandConfig::check`] validates it.
@@ -12,13 +12,13 @@ use crate::time::Span;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NandConfig {
     /// Geometry of the array.
-    pub geometry: Geometry,
+    pub geometry: NandGeometry,
     /// Logical block size in bytes: 512 or 4096.
     pub block: u32,
     /// Times of the dies and channels.
-    pub timing: Timing,
+    pub timing: NandTiming,
     /// Controller and link.
-    pub controller: Controller,
+    pub controller: NandController,
     /// DRAM write buffer.
     pub buffer: WriteBuffer,
     /// Garbage collection.
@@ -31,14 +31,14 @@ pub struct NandConfig {
     /// pSLC write cache, if the drive has one.
     pub slc: Option<SlcCache>,
     /// Patrol read and refresh of the medium.
-    pub refresh: Option<Refresh>,
+    pub refresh: Option<NandRefresh>,
     /// Firmware pauses during which no writes are accepted.
     pub housekeeping: Option<Housekeeping>,
     /// Pacing of writes, if the firmware admits them only as fast as the array can take them.
     #[cfg_attr(feature = "serde", serde(default))]
     pub pace: Option<Pace>,
     /// Power and energy.
-    pub power: Power,
+    pub power: NandPower,
     /// Rated program and erase cycles of a block.
     pub rated_cycles: u32,
     /// SMART's Percentage Used when the run begins.
@@ -58,7 +58,7 @@ fn whole() -> f64 {
 /// Times of the medium.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Timing {
+pub struct NandTiming {
     /// Sensing a page into the die's register (tR), mean over the pages of a block.
     pub read: Span,
     /// Uniform spread of the sense time around its mean, as a share of it (0 to 1): lower, upper and worn pages differ.
@@ -112,7 +112,7 @@ pub struct Suspend {
 /// Processors that share, by address, the controller's work for reads from the medium.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Cores {
+pub struct ReadCoreConfig {
     /// Number of processors: 1 to 64.
     pub count: u32,
     /// Time of one processor per read command.
@@ -122,7 +122,7 @@ pub struct Cores {
 /// Controller and link.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Controller {
+pub struct NandController {
     /// Controller time per read command, with its first sense. A command that finds all its data read ahead has paid
     /// for one sense of the read-ahead.
     pub per_read: Span,
@@ -143,7 +143,7 @@ pub struct Controller {
     /// Processors, each with its own queue, that a read command passes before its first sense, if there are any; the
     /// address of its first 4 KiB unit selects the processor. Reads of data in memory do not pass them.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub cores: Option<Cores>,
+    pub cores: Option<ReadCoreConfig>,
     /// Additional fixed latency of a read (firmware, error correction, completion).
     pub read_latency: Span,
     /// Additional fixed latency of a write, flush or deallocation.
@@ -168,7 +168,7 @@ pub struct Controller {
     pub merge_before_ack: bool,
 }
 
-impl Controller {
+impl NandController {
     /// Returns the controller time of a sense beyond a command's first.
     #[inline]
     pub(super) fn per_further_sense(&self) -> Span {
@@ -275,7 +275,7 @@ pub struct SlcCache {
 /// Patrol read, refresh and other background work of one die, at random times.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Refresh {
+pub struct NandRefresh {
     /// Mean time between two occurrences on one die.
     pub every: Span,
     /// Duration of an occurrence.
@@ -304,7 +304,7 @@ pub struct Pace {
 /// Power and energy.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Power {
+pub struct NandPower {
     /// Idle power in watts.
     pub idle: f64,
     /// Joules per sense of a page.
@@ -317,7 +317,7 @@ pub struct Power {
     pub per_byte: f64,
 }
 
-impl Timing {
+impl NandTiming {
     /// Checks conditions that the types do not enforce.
     fn check(&self, need: &mut impl FnMut(bool, &str)) {
         need(
@@ -350,7 +350,7 @@ impl NandConfig {
     ///
     /// # Panics
     /// If the configuration is invalid.
-    pub(super) fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> FtlGeometry {
         match self.check() {
             Ok(shape) => shape,
             Err(wrong) => panic!("impossible NAND drive: {}", wrong.join("; ")),
@@ -361,7 +361,7 @@ impl NandConfig {
     ///
     /// # Errors
     /// One sentence for each invalid value.
-    pub fn check(&self) -> Result<Shape, Vec<String>> {
+    pub fn check(&self) -> Result<FtlGeometry, Vec<String>> {
         let mut wrong = Vec::new();
         let mut need = |ok: bool, what: &str| {
             if !ok {

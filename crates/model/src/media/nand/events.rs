@@ -8,7 +8,7 @@ use crate::time::Time;
 
 /// A scheduled event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Event {
+pub(super) enum NandEvent {
     /// The work of a die ends, unless it has been interrupted.
     DieDone(Die),
     /// Data of a sense has crossed the channel.
@@ -31,36 +31,36 @@ pub(super) enum Event {
 const KIND_SHIFT: u32 = 29;
 const NUMBER_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
-impl Event {
+impl NandEvent {
     #[inline]
     fn pack(self) -> u32 {
         let (kind, number) = match self {
-            Event::DieDone(die) => (0, die.0),
-            Event::Transferred(sense) => (1, sense.number()),
-            Event::Issue(sense) => (2, sense.number()),
-            Event::Channel(channel) => (3, channel.0),
-            Event::ReadAhead => (4, 0),
-            Event::Moved(die) => (5, die.0),
-            Event::TablesSaved => (6, 0),
-            Event::IdleTimer => (7, 0),
+            NandEvent::DieDone(die) => (0, die.0),
+            NandEvent::Transferred(sense) => (1, sense.number()),
+            NandEvent::Issue(sense) => (2, sense.number()),
+            NandEvent::Channel(channel) => (3, channel.0),
+            NandEvent::ReadAhead => (4, 0),
+            NandEvent::Moved(die) => (5, die.0),
+            NandEvent::TablesSaved => (6, 0),
+            NandEvent::IdleTimer => (7, 0),
         };
         debug_assert!(number <= NUMBER_MASK);
         kind << KIND_SHIFT | number
     }
 
     #[inline]
-    fn unpack(payload: u32) -> Event {
+    fn unpack(payload: u32) -> NandEvent {
         let number = payload & NUMBER_MASK;
         match payload >> KIND_SHIFT {
-            0 => Event::DieDone(Die(number)),
-            1 => Event::Transferred(SenseId::of(number)),
-            2 => Event::Issue(SenseId::of(number)),
-            3 => Event::Channel(ChannelId(number)),
-            4 => Event::ReadAhead,
-            5 => Event::Moved(Die(number)),
-            6 => Event::TablesSaved,
+            0 => NandEvent::DieDone(Die(number)),
+            1 => NandEvent::Transferred(SenseId::from_number(number)),
+            2 => NandEvent::Issue(SenseId::from_number(number)),
+            3 => NandEvent::Channel(ChannelId(number)),
+            4 => NandEvent::ReadAhead,
+            5 => NandEvent::Moved(Die(number)),
+            6 => NandEvent::TablesSaved,
             // Three bits have no other value.
-            _ => Event::IdleTimer,
+            _ => NandEvent::IdleTimer,
         }
     }
 }
@@ -81,14 +81,14 @@ impl Events {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, at: Time, event: Event) {
+    pub(super) fn push(&mut self, at: Time, event: NandEvent) {
         self.0.push(at, event.pack());
     }
 
     /// Removes and returns the first event if it is due at `now`.
     #[inline]
-    pub(super) fn pop_due(&mut self, now: Time) -> Option<Event> {
-        self.0.pop_due(now).map(Event::unpack)
+    pub(super) fn pop_due(&mut self, now: Time) -> Option<NandEvent> {
+        self.0.pop_due(now).map(NandEvent::unpack)
     }
 }
 
@@ -99,14 +99,14 @@ mod tests {
     #[test]
     fn every_kind_of_event_comes_out_as_it_went_in() {
         let all = [
-            Event::DieDone(Die(3)),
-            Event::Transferred(SenseId::of(0)),
-            Event::Issue(SenseId::of(NUMBER_MASK)),
-            Event::Channel(ChannelId(17)),
-            Event::ReadAhead,
-            Event::Moved(Die(255)),
-            Event::TablesSaved,
-            Event::IdleTimer,
+            NandEvent::DieDone(Die(3)),
+            NandEvent::Transferred(SenseId::from_number(0)),
+            NandEvent::Issue(SenseId::from_number(NUMBER_MASK)),
+            NandEvent::Channel(ChannelId(17)),
+            NandEvent::ReadAhead,
+            NandEvent::Moved(Die(255)),
+            NandEvent::TablesSaved,
+            NandEvent::IdleTimer,
         ];
         let mut events = Events::with_capacity(8);
         for event in all {

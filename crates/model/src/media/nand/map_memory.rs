@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use super::array::SenseId;
 use super::config::NandConfig;
-use crate::ftl::{Ftl, Page, Place, Shape, Slot};
+use crate::ftl::{Ftl, FtlGeometry, Page, PageLocation, Slot};
 use crate::random::Stream;
 
 /// Bytes per page of the map.
@@ -30,7 +30,7 @@ pub(super) struct MapPage(pub(super) u32);
 
 /// Location of a page of the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Whereabouts {
+pub(super) enum MapPageLocation {
     /// None: no unit of its part of the drive has been written.
     None,
     /// In memory, at this index.
@@ -47,7 +47,7 @@ pub(super) struct MapMemory {
     /// Number of 4 KiB pages of the drive per page of the map.
     each: u32,
     /// Location by page of the map.
-    pages: Vec<Whereabouts>,
+    pages: Vec<MapPageLocation>,
     /// Pages in memory, and whether each has been used since the hand passed.
     held: Vec<(MapPage, bool)>,
     room: usize,
@@ -58,7 +58,7 @@ impl MapMemory {
     /// Creates the memory of a drive that cannot hold its whole map; `None` for others.
     pub(super) fn new(
         config: &NandConfig,
-        shape: &Shape,
+        shape: &FtlGeometry,
         ftl: &Ftl,
         seed: u64,
     ) -> Option<MapMemory> {
@@ -66,10 +66,10 @@ impl MapMemory {
         let each = ENTRIES * shape.together;
         let all = shape.logical.div_ceil(each);
         let room = (memory.bytes / MAP_PAGE).max(1) as usize;
-        let written = |page: &u32| !matches!(ftl.locate(Page(page * each)), Place::Unmapped);
+        let written = |page: &u32| !matches!(ftl.locate(Page(page * each)), PageLocation::Unmapped);
         let mut map = MapMemory {
             each,
-            pages: vec![Whereabouts::None; all as usize],
+            pages: vec![MapPageLocation::None; all as usize],
             held: Vec::with_capacity(room.min(all as usize)),
             room,
             hand: 0,
@@ -80,10 +80,10 @@ impl MapMemory {
         for (index, &page) in there.iter().enumerate() {
             let left = (there.len() - index) as u64;
             let wanted = (room - map.held.len()) as u64;
-            if random.below(left) < wanted {
+            if random.uniform_below(left) < wanted {
                 map.take(MapPage(page));
             } else {
-                map.pages[page as usize] = Whereabouts::Away;
+                map.pages[page as usize] = MapPageLocation::Away;
             }
         }
         Some(map)
@@ -97,23 +97,23 @@ impl MapMemory {
 
     /// Returns the location of a page of the map, and marks it as used.
     #[inline]
-    pub(super) fn look_up(&mut self, page: MapPage) -> Whereabouts {
+    pub(super) fn look_up(&mut self, page: MapPage) -> MapPageLocation {
         let found = self.pages[page.0 as usize];
-        if let Whereabouts::Held(at) = found {
+        if let MapPageLocation::Held(at) = found {
             self.held[at as usize].1 = true;
         }
         found
     }
 
     /// Returns a slot of its die: pages of the map are spread over all dies.
-    pub(super) fn slot(page: MapPage, shape: &Shape) -> Slot {
+    pub(super) fn slot(page: MapPage, shape: &FtlGeometry) -> Slot {
         let (die, nth) = (page.0 % shape.dies, page.0 / shape.dies);
         Slot(die * shape.die_slots + nth % shape.die_slots)
     }
 
     /// The page is being sensed.
     pub(super) fn comes(&mut self, page: MapPage, sense: SenseId) {
-        self.pages[page.0 as usize] = Whereabouts::Coming(sense);
+        self.pages[page.0 as usize] = MapPageLocation::Coming(sense);
     }
 
     /// The page has been sensed.
@@ -126,15 +126,15 @@ impl MapMemory {
     pub(super) fn wrote(&mut self, page: Page) {
         let page = self.page_of(page);
         match self.look_up(page) {
-            Whereabouts::None | Whereabouts::Away => self.take(page),
-            Whereabouts::Held(_) | Whereabouts::Coming(_) => {}
+            MapPageLocation::None | MapPageLocation::Away => self.take(page),
+            MapPageLocation::Held(_) | MapPageLocation::Coming(_) => {}
         }
     }
 
     /// Power loss: the memory is empty, and all pages are on the medium.
     pub(super) fn forget(&mut self) {
         for (page, _) in self.held.drain(..) {
-            self.pages[page.0 as usize] = Whereabouts::Away;
+            self.pages[page.0 as usize] = MapPageLocation::Away;
         }
         self.hand = 0;
     }
@@ -153,12 +153,12 @@ impl MapMemory {
                 if core::mem::take(used) {
                     continue;
                 }
-                self.pages[old.0 as usize] = Whereabouts::Away;
+                self.pages[old.0 as usize] = MapPageLocation::Away;
                 self.held[at] = (page, true);
                 break at;
             }
         };
-        self.pages[page.0 as usize] = Whereabouts::Held(at as u32);
+        self.pages[page.0 as usize] = MapPageLocation::Held(at as u32);
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn held(map: &MapMemory) -> usize {
-        let held = |page: &&Whereabouts| matches!(page, Whereabouts::Held(_));
+        let held = |page: &&MapPageLocation| matches!(page, MapPageLocation::Held(_));
         map.pages.iter().filter(held).count()
     }
 
@@ -197,22 +197,22 @@ mod tests {
         // The hand has cleared every mark to find a place for the first one.
         map.came(MapPage(90));
         assert_eq!(held(&map), 3);
-        assert!(matches!(map.look_up(MapPage(90)), Whereabouts::Held(_)));
+        assert!(matches!(map.look_up(MapPage(90)), MapPageLocation::Held(_)));
         let kept = map.held.clone();
         for (page, _) in &kept {
-            assert!(matches!(map.look_up(*page), Whereabouts::Held(_)));
+            assert!(matches!(map.look_up(*page), MapPageLocation::Held(_)));
         }
         map.forget();
         assert_eq!(held(&map), 0);
-        assert_eq!(map.look_up(MapPage(90)), Whereabouts::Away);
+        assert_eq!(map.look_up(MapPage(90)), MapPageLocation::Away);
     }
 
     #[test]
     fn a_new_drive_has_no_map_but_of_what_is_written() {
         let mut map = memory(2 * MAP_PAGE, Precondition::Fresh);
-        assert_eq!(map.look_up(MapPage(7)), Whereabouts::None);
+        assert_eq!(map.look_up(MapPage(7)), MapPageLocation::None);
         map.wrote(Page(7 * ENTRIES + 5));
-        assert!(matches!(map.look_up(MapPage(7)), Whereabouts::Held(_)));
+        assert!(matches!(map.look_up(MapPage(7)), MapPageLocation::Held(_)));
         map.wrote(Page(0));
         map.wrote(Page(20 * ENTRIES));
         assert_eq!(held(&map), 2);

@@ -159,7 +159,7 @@ impl MediumDrive for Nand {
     }
 
     fn warm_states(&self, tell: &mut dyn FnMut(&Arc<WarmState>)) {
-        if let Some(state) = self.start.known() {
+        if let Some(state) = self.start.warm_state() {
             tell(state);
         }
     }

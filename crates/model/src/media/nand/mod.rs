@@ -36,28 +36,30 @@ mod timeline;
 pub(crate) mod tests;
 
 pub use config::{
-    Bursts, Collection, Controller, Cores, Housekeeping, MapConfig, NandConfig, Pace, Power,
-    ReadAhead, Refresh, SlcCache, Suspend, Timing, WriteBuffer,
+    Bursts, Collection, Housekeeping, MapConfig, NandConfig, NandController, NandPower,
+    NandRefresh, NandTiming, Pace, ReadAhead, ReadCoreConfig, SlcCache, Suspend, WriteBuffer,
 };
 
 use alloc::vec::Vec;
 
 use crate::command::{Command, Completion, Op};
 use crate::device::{Capacity, Device, Gauges, Range};
-use crate::ftl::{Die, Foreseen, Ftl, Layout, Page, Shape, UNIT, Writer, brute_force};
+use crate::ftl::{
+    Die, Ftl, FtlGeometry, InitialLayout, Page, PrecomputedSlot, UNIT, Writer, brute_force,
+};
 use crate::media::{Precondition, Seeds};
 use crate::random::Stream;
 use crate::time::Time;
 
-use array::{Array, Loading, SenseId, Work, first_refreshes};
-use buffer::Buffer;
+use array::{DieWork, NandArray, RegisterLoad, SenseId, first_refreshes};
+use buffer::NandBuffer;
 use collector::Collector;
-use events::{Event, Events};
+use events::{Events, NandEvent};
 use front::Front;
 use map_memory::MapMemory;
 use reader::Reader;
 pub use start::WarmState;
-use start::{Start, Warmed};
+use start::{CompletedWarmUp, NandStart};
 use timeline::Cause;
 
 /// State shared by reader, buffer and collector.
@@ -65,7 +67,7 @@ use timeline::Cause;
 struct Shared {
     ftl: Ftl,
     front: Front,
-    array: Array,
+    array: NandArray,
     events: Events,
     /// For a drive that cannot hold its whole map in memory.
     map: Option<MapMemory>,
@@ -83,12 +85,12 @@ impl Shared {
 #[derive(Clone, Debug)]
 pub struct Nand {
     config: NandConfig,
-    shape: Shape,
+    shape: FtlGeometry,
     shared: Shared,
     reader: Reader,
-    buffer: Buffer,
+    buffer: NandBuffer,
     collector: Collector,
-    start: Start,
+    start: NandStart,
     /// Dies take pages of host data in turn; the next one is this.
     next_die: Die,
 }
@@ -117,7 +119,7 @@ impl Nand {
             }
             tables = Some(used.shared.ftl);
         }
-        let at_hand = warmed.as_ref().and_then(Warmed::at_hand);
+        let at_hand = warmed.as_ref().and_then(CompletedWarmUp::at_hand);
         let at_hand = at_hand.filter(|_| steady);
         let is_rewound = at_hand.is_some();
         let ftl = match (at_hand, tables) {
@@ -125,8 +127,10 @@ impl Nand {
             (_, used) => {
                 let layout = match state {
                     Precondition::Fresh => None,
-                    Precondition::Filled => Some(Layout::filled(shape)),
-                    Precondition::Steady => Some(Layout::steady(shape, watermark.low, seeds.warm)),
+                    Precondition::Filled => Some(InitialLayout::filled(shape)),
+                    Precondition::Steady => {
+                        Some(InitialLayout::steady(shape, watermark.low, seeds.warm))
+                    }
                 };
                 let ftl = match used {
                     None => Ftl::new(shape, watermark, layout),
@@ -136,9 +140,9 @@ impl Nand {
             }
         };
         let cold = steady.then_some(seeds.warm);
-        let mut start = Start::new(&ftl, cold);
+        let mut start = NandStart::new(&ftl, cold);
         start.remember(warmed, is_rewound);
-        Nand::with(config, ftl, start, seeds.run)
+        Nand::from_parts(config, ftl, start, seeds.run)
     }
 
     /// Creates a drive by actually writing it: everything sequentially, then `fills` times its capacity at random.
@@ -150,25 +154,25 @@ impl Nand {
         let mut ftl = Ftl::new(config.shape(), config.collection.watermark, None);
         let collecting = brute_force(&mut ftl, fills, seed);
         let ftl = with_slc(ftl, &config);
-        let start = Start::overwritten(&ftl, seed);
-        let mut nand = Nand::with(config, ftl, start, seed);
-        nand.collector.go_on(&collecting);
+        let start = NandStart::overwritten(&ftl, seed);
+        let mut nand = Nand::from_parts(config, ftl, start, seed);
+        nand.collector.resume(&collecting);
         nand
     }
 
-    fn with(config: NandConfig, ftl: Ftl, start: Start, seed: u64) -> Nand {
+    fn from_parts(config: NandConfig, ftl: Ftl, start: NandStart, seed: u64) -> Nand {
         let shape = *ftl.shape();
         let untidy = ftl.free_blocks(Die(0)) < config.collection.background_free;
         let mut random = Stream::new(seed, "nand");
         let refreshes = first_refreshes(&config, &shape, &mut random);
-        let buffer = Buffer::new(&config, &shape, &mut random);
+        let buffer = NandBuffer::new(&config, &shape, &mut random);
         let map = MapMemory::new(&config, &shape, &ftl, seed);
         let mut nand = Nand {
             shape,
             shared: Shared {
                 ftl,
                 front: Front::new(&config, seed),
-                array: Array::new(&config, &shape, &refreshes, random),
+                array: NandArray::new(&config, &shape, &refreshes, random),
                 events: Events::with_capacity(4 * shape.dies as usize),
                 map,
             },
@@ -193,10 +197,10 @@ impl Nand {
 
     /// Processes an event. Events of reads are compiled into [`Nand::advance`]; the others are called (decision 0120).
     #[inline(always)]
-    fn event(&mut self, now: Time, event: Event) {
+    fn event(&mut self, now: Time, event: NandEvent) {
         match event {
-            Event::DieDone(die) => self.die_done(now, die),
-            Event::Transferred(id) => self.transferred(now, id),
+            NandEvent::DieDone(die) => self.die_done(now, die),
+            NandEvent::Transferred(id) => self.transferred(now, id),
             other => self.other_event(now, other),
         }
     }
@@ -208,21 +212,23 @@ impl Nand {
     }
 
     #[inline(never)]
-    fn other_event(&mut self, now: Time, event: Event) {
+    fn other_event(&mut self, now: Time, event: NandEvent) {
         let shared = &mut self.shared;
         match event {
-            Event::DieDone(_) | Event::Transferred(_) => debug_assert!(false, "not another"),
-            Event::Issue(id) => self.reader.issue(now, id, shared),
-            Event::ReadAhead => self.reader.take_turn(now, shared),
-            Event::Channel(channel) => {
+            NandEvent::DieDone(_) | NandEvent::Transferred(_) => {
+                debug_assert!(false, "not another")
+            }
+            NandEvent::Issue(id) => self.reader.issue(now, id, shared),
+            NandEvent::ReadAhead => self.reader.take_turn(now, shared),
+            NandEvent::Channel(channel) => {
                 let events = &mut shared.events;
                 if let Some(die) = shared.array.channel_due(now, channel, events) {
                     self.next_work(now, die);
                 }
             }
-            Event::Moved(die) => self.next_work(now, die),
-            Event::TablesSaved => self.buffer.tables_saved(now, shared),
-            Event::IdleTimer => self.idle_timer(now),
+            NandEvent::Moved(die) => self.next_work(now, die),
+            NandEvent::TablesSaved => self.buffer.tables_saved(now, shared),
+            NandEvent::IdleTimer => self.idle_timer(now),
         }
     }
 
@@ -257,7 +263,7 @@ impl Nand {
             let within = command.offset % unit + u64::from(command.bytes) <= unit;
             let foreseen = match command.op == Op::Read && within {
                 true => ftl.foresee(Page((command.offset / unit) as u32)),
-                false => Foreseen::NOTHING,
+                false => PrecomputedSlot::NOTHING,
             };
             front.dispatch(now, command, foreseen);
         }
@@ -271,8 +277,8 @@ impl Nand {
             return;
         };
         match work {
-            Work::Sense(_) => {}
-            Work::Transfer(id) => self.reader.sense_done(now, id, shared),
+            DieWork::Sense(_) => {}
+            DieWork::Transfer(id) => self.reader.sense_done(now, id, shared),
             _ => return self.other_work_done(now, die, work),
         }
         self.next_work(now, die);
@@ -280,36 +286,36 @@ impl Nand {
 
     /// A die's work other than a host read has ended.
     #[inline(never)]
-    fn other_work_done(&mut self, now: Time, die: Die, work: Work) {
+    fn other_work_done(&mut self, now: Time, die: Die, work: DieWork) {
         let shared = &mut self.shared;
         // Whether dies may be able to take pages of host data now that could not before.
         let mut dispatch = false;
         match work {
-            Work::Program(slot) => {
+            DieWork::Program(slot) => {
                 self.buffer.programmed(now, die, slot, shared);
                 dispatch = true;
             }
-            Work::CollectSense => self.collector.sensed(now, die, shared),
-            Work::CollectProgram(slot) => {
+            DieWork::CollectSense => self.collector.sensed(now, die, shared),
+            DieWork::CollectProgram(slot) => {
                 self.collector.programmed(die, slot, &mut shared.ftl);
                 dispatch = true;
             }
-            Work::Erase(block) => {
+            DieWork::Erase(block) => {
                 shared.ftl.erased(block);
                 dispatch = true;
                 self.pace_writes();
             }
-            Work::Begun => {
+            DieWork::Begun => {
                 let slots = self.collector.share_programmed(die, &self.config.timing);
                 shared.ftl.copies_programmed(slots);
             }
-            Work::Sense(_)
-            | Work::Transfer(_)
-            | Work::Load
-            | Work::CollectTransfer
-            | Work::Suspending
-            | Work::Refresh
-            | Work::Idle => {}
+            DieWork::Sense(_)
+            | DieWork::Transfer(_)
+            | DieWork::Load
+            | DieWork::CollectTransfer
+            | DieWork::Suspending
+            | DieWork::Refresh
+            | DieWork::Idle => {}
         }
         self.next_work(now, die);
         if dispatch {
@@ -354,7 +360,7 @@ impl Nand {
         let (reader, shared) = (&self.reader, &mut self.shared);
         let wanted = |id, sense: &_| reader.wants(id, sense);
         let (array, events) = (&mut shared.array, &mut shared.events);
-        if array.go_on(now, die, wanted, &shared.ftl, events) {
+        if array.start_waiting_reads(now, die, wanted, &shared.ftl, events) {
             return;
         }
         let waiting = self.buffer.waiting();
@@ -420,8 +426,8 @@ impl Nand {
         self.collector.pay(die, &shared.ftl);
         let units = self.buffer.take_page(now, die, shared);
         self.next_die = Die((die.0 + 1) % self.shape.dies);
-        let loading = Loading {
-            work: Work::Program(slot),
+        let loading = RegisterLoad {
+            work: DieWork::Program(slot),
             cause: Cause::Program,
             program,
         };

@@ -15,11 +15,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Nand;
-use super::array::Work;
+use super::array::DieWork;
 use super::collector::Collector;
 use super::config::{NandConfig, SlcCache};
 use super::timeline::Cause;
-use crate::ftl::{Collecting, Die, Ftl, Saved, Shape, Traffic, Watermark, Writer, warm_up};
+use crate::ftl::{
+    Collecting, Die, Ftl, FtlGeometry, FtlSnapshot, Traffic, Watermark, Writer, warm_up,
+};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -27,25 +29,25 @@ use crate::time::{Span, Time};
 #[derive(Debug)]
 pub struct WarmState {
     seed: u64,
-    shape: Shape,
+    shape: FtlGeometry,
     watermark: Watermark,
     slc: Option<SlcCache>,
-    saved: Saved,
+    saved: FtlSnapshot,
     collecting: Vec<Collecting>,
 }
 
 /// A completed warm-up, and its result once it was needed a second time.
 #[derive(Clone, Debug)]
-pub(super) struct Warmed {
+pub(super) struct CompletedWarmUp {
     seed: u64,
     saved: Option<Arc<WarmState>>,
     /// Whether the tables are those of the saved state, with all changes since then recorded.
     at_hand: bool,
 }
 
-impl Warmed {
+impl CompletedWarmUp {
     /// Returns the saved state, if the tables equal it except for recorded changes.
-    pub(super) fn at_hand(&self) -> Option<&Saved> {
+    pub(super) fn at_hand(&self) -> Option<&FtlSnapshot> {
         let state = self.saved.as_ref().filter(|_| self.at_hand);
         state.map(|state| &state.saved)
     }
@@ -53,23 +55,23 @@ impl Warmed {
 
 /// Work to be done before the first change of the map, and initial values of counters.
 #[derive(Clone, Debug)]
-pub(super) struct Start {
+pub(super) struct NandStart {
     /// Seed of a pending warm-up of the steady state.
     cold: Option<u64>,
     /// Seed of units left over by random writes before time zero, if pending.
     overwritten: Option<u64>,
     /// The warm-up of the drive whose memory this one reuses, if it is the same.
-    warmed: Option<Warmed>,
+    warmed: Option<CompletedWarmUp>,
     /// Counters of the FTL when the run began, and the GC copies charged until then.
     traffic: Traffic,
     charged: f64,
 }
 
-impl Start {
+impl NandStart {
     /// Creates the state for an FTL: `cold` is the seed of a steady state that must be warmed up, and of its left-over
     /// units.
-    pub(super) fn new(ftl: &Ftl, cold: Option<u64>) -> Start {
-        Start {
+    pub(super) fn new(ftl: &Ftl, cold: Option<u64>) -> NandStart {
+        NandStart {
             cold,
             overwritten: cold,
             warmed: None,
@@ -79,20 +81,20 @@ impl Start {
     }
 
     /// Creates the state of a drive that has actually been overwritten.
-    pub(super) fn overwritten(ftl: &Ftl, seed: u64) -> Start {
-        let mut start = Start::new(ftl, None);
+    pub(super) fn overwritten(ftl: &Ftl, seed: u64) -> NandStart {
+        let mut start = NandStart::new(ftl, None);
         start.overwritten = Some(seed);
         start
     }
 
     /// Returns its knowledge of the warm-up with this seed.
-    pub(super) fn warmed(self, seed: u64) -> Option<Warmed> {
+    pub(super) fn warmed(self, seed: u64) -> Option<CompletedWarmUp> {
         self.warmed.filter(|warmed| warmed.seed == seed)
     }
 
     /// Stores a warm-up; `at_hand`: whether its tables have been rewound.
-    pub(super) fn remember(&mut self, warmed: Option<Warmed>, at_hand: bool) {
-        self.warmed = warmed.map(|warmed| Warmed { at_hand, ..warmed });
+    pub(super) fn remember(&mut self, warmed: Option<CompletedWarmUp>, at_hand: bool) {
+        self.warmed = warmed.map(|warmed| CompletedWarmUp { at_hand, ..warmed });
     }
 
     /// See [`crate::media::MediumDrive::know`].
@@ -101,12 +103,12 @@ impl Start {
         states: &[Arc<WarmState>],
         again: bool,
         config: &NandConfig,
-        shape: &Shape,
+        shape: &FtlGeometry,
     ) {
         let Some(seed) = self.cold else {
             return;
         };
-        if self.known().is_some() {
+        if self.warm_state().is_some() {
             return;
         }
         let fits = |state: &&Arc<WarmState>| {
@@ -117,7 +119,7 @@ impl Start {
         };
         let saved = states.iter().find(fits).cloned();
         if saved.is_some() || again {
-            self.warmed = Some(Warmed {
+            self.warmed = Some(CompletedWarmUp {
                 seed,
                 saved,
                 at_hand: false,
@@ -126,7 +128,7 @@ impl Start {
     }
 
     /// Returns the warm state that it knows.
-    pub(super) fn known(&self) -> Option<&Arc<WarmState>> {
+    pub(super) fn warm_state(&self) -> Option<&Arc<WarmState>> {
         self.warmed.as_ref()?.saved.as_ref()
     }
 
@@ -136,7 +138,7 @@ impl Start {
             return;
         };
         match &mut self.warmed {
-            Some(Warmed {
+            Some(CompletedWarmUp {
                 saved: Some(state),
                 at_hand,
                 ..
@@ -147,11 +149,11 @@ impl Start {
                     ftl.restore(&state.saved);
                     *at_hand = true;
                 }
-                collector.go_on(&state.collecting);
+                collector.resume(&state.collecting);
             }
             Some(warmed) => {
                 let collecting = warm_up(ftl, seed);
-                collector.go_on(&collecting);
+                collector.resume(&collecting);
                 let state = WarmState {
                     seed,
                     shape: *ftl.shape(),
@@ -164,8 +166,8 @@ impl Start {
                 warmed.at_hand = true;
             }
             None => {
-                collector.go_on(&warm_up(ftl, seed));
-                self.warmed = Some(Warmed {
+                collector.resume(&warm_up(ftl, seed));
+                self.warmed = Some(CompletedWarmUp {
                     seed,
                     saved: None,
                     at_hand: false,
@@ -194,10 +196,10 @@ impl Start {
 }
 
 #[cfg(test)]
-impl Start {
+impl NandStart {
     /// Whether the result of a warm-up is stored.
     pub(super) fn remembers(&self) -> bool {
-        self.known().is_some()
+        self.warm_state().is_some()
     }
 }
 
@@ -255,14 +257,14 @@ impl Nand {
                 continue;
             }
             let step = (self.config.timing.program.ns() / 1000).max(1);
-            let until = now + Span::from_ns(step * (1 + random.below(1000)));
+            let until = now + Span::from_ns(step * (1 + random.uniform_below(1000)));
             if let Some(bound) = &bound {
                 self.go_on_behind_firmware(now, die, until, bound, &mut random);
                 continue;
             }
             // The share of host pages among the programmed pages is the gain of a block divided by its slots.
             let gain = self.collector.gain(die);
-            let host = random.below(u64::from(self.shape.block_slots)) < gain;
+            let host = random.uniform_below(u64::from(self.shape.block_slots)) < gain;
             if !(host && self.go_on_programming(now, die, until)) {
                 self.go_on_collecting(now, die, until);
             }
@@ -306,14 +308,14 @@ impl Nand {
     ) {
         // The host has used what was earned: dies wait for the firmware, and the firmware for none.
         self.collector.spend_budget(die);
-        if random.below(bound.cycle) < bound.collects {
+        if random.uniform_below(bound.cycle) < bound.collects {
             self.go_on_collecting(now, die, until);
             return;
         }
         let shared = &mut self.shared;
         self.collector
             .wait_for_firmware(now, die, bound.service, shared);
-        if random.below(bound.cycle - bound.collects) < bound.programs {
+        if random.uniform_below(bound.cycle - bound.collects) < bound.programs {
             self.go_on_programming(now, die, until);
         }
     }
@@ -321,7 +323,7 @@ impl Nand {
     /// Makes a die collect until `until`.
     fn go_on_collecting(&mut self, now: Time, die: Die, until: Time) {
         let (array, events) = (&mut self.shared.array, &mut self.shared.events);
-        array.begin(now, die, Work::Begun, Cause::Collection, until, events);
+        array.begin(now, die, DieWork::Begun, Cause::Collection, until, events);
     }
 
     /// Makes a die program a page of host data until `until`; returns false if there is none.

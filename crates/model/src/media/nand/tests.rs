@@ -24,13 +24,13 @@ use super::*;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::CommandId;
 use crate::engine::{Workload, run};
-use crate::ftl::{Geometry, Watermark};
+use crate::ftl::{NandGeometry, Watermark};
 use crate::time::Span;
 
 /// A small drive: 16 dies, about 600 MB at 28 % over-provisioning.
 pub(crate) fn small() -> NandConfig {
     let mut config = NandConfig {
-        geometry: Geometry {
+        geometry: NandGeometry {
             channels: 4,
             dies_per_channel: 4,
             planes: 2,
@@ -43,7 +43,7 @@ pub(crate) fn small() -> NandConfig {
             stripe: 0,
         },
         block: 512,
-        timing: Timing {
+        timing: NandTiming {
             read: Span::from_us(60),
             read_spread: 0.0,
             retry_probability: 0.0,
@@ -56,7 +56,7 @@ pub(crate) fn small() -> NandConfig {
             channel_command: Span::from_ns(500),
             channel_ps_per_byte: 3000,
         },
-        controller: Controller {
+        controller: NandController {
             per_read: Span::from_ns(1500),
             per_read_unit: None,
             per_write: Span::from_ns(2000),
@@ -88,7 +88,7 @@ pub(crate) fn small() -> NandConfig {
         refresh: None,
         housekeeping: None,
         pace: None,
-        power: Power::default(),
+        power: NandPower::default(),
         rated_cycles: 3000,
         percentage_used_at_start: 0.0,
         filled: 1.0,
@@ -183,7 +183,7 @@ impl<F: FnMut(CommandId, u64) -> Command> Workload for Closed<F> {
 
 fn random_4k(op: Op, pages: u64, seed: u64) -> impl FnMut(CommandId, u64) -> Command {
     let mut random = Stream::new(seed, "test workload");
-    move |id, _| Command::new(id, op, random.below(pages) * 4096, 4096)
+    move |id, _| Command::new(id, op, random.uniform_below(pages) * 4096, 4096)
 }
 
 fn pages(config: &NandConfig) -> u64 {
@@ -261,7 +261,7 @@ fn everything(protected: bool) -> NandConfig {
         bytes: 131_072,
         after: 2,
     });
-    config.refresh = Some(Refresh {
+    config.refresh = Some(NandRefresh {
         every: Span::from_ms(20),
         lasts: Span::from_ms(1),
     });
@@ -327,7 +327,7 @@ fn it_keeps_the_laws() {
     }
     crate::conformance::check_drive(|seed| {
         let mut config = everything(false);
-        config.controller.cores = Some(Cores {
+        config.controller.cores = Some(ReadCoreConfig {
             count: 3,
             per_read: Span::from_us(15),
         });
@@ -489,7 +489,7 @@ fn scaling_all_times_scales_all_latencies() {
             } else {
                 Op::Write
             };
-            Command::new(id, op, random.below(pages) * 4096, 4096)
+            Command::new(id, op, random.uniform_below(pages) * 4096, 4096)
         };
         let mut load = Closed::new(16, 20_000, mix);
         run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
@@ -509,9 +509,9 @@ fn a_trace_of_completions_stays_as_it_was() {
     let mut random = Stream::new(12, "trace");
     let mut commands: Vec<(u64, Command)> = Vec::new();
     for id in 0..24 {
-        let op = [Op::Read, Op::Write, Op::Read, Op::Flush][random.below(4) as usize];
-        let bytes = 4096 << random.below(4);
-        let offset = random.below(pages - 8) * 4096;
+        let op = [Op::Read, Op::Write, Op::Read, Op::Flush][random.uniform_below(4) as usize];
+        let bytes = 4096 << random.uniform_below(4);
+        let offset = random.uniform_below(pages - 8) * 4096;
         commands.push((u64::from(id) * 40, Command::new(id, op, offset, bytes)));
     }
     let mut lines = String::new();

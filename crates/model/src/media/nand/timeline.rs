@@ -3,7 +3,7 @@
 //! Dies count their busy time by cause, so that a wait is split exactly: the counters at arrival are subtracted from
 //! those at the start.
 
-use super::front::segment::Segment;
+use super::front::segment::CommandSegment;
 use crate::anatomy::{Anatomy, Part};
 use crate::time::{Span, Time};
 
@@ -51,7 +51,7 @@ pub(super) struct Timeline {
 impl Timeline {
     /// Creates a timeline for a segment that has arrived at `now`.
     #[inline]
-    pub(super) fn of(segment: &Segment, now: Time) -> Timeline {
+    pub(super) fn new(segment: &CommandSegment, now: Time) -> Timeline {
         Timeline {
             dispatched: segment.dispatched,
             entered: segment.at,

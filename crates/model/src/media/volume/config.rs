@@ -146,7 +146,7 @@ impl Limits {
                 "an I/O that counts as one has 512 B at the least",
             ),
         ];
-        said(
+        failed_checks(
             checks
                 .into_iter()
                 .map(|(wrong, what)| (wrong, alloc::format!("{whose}: {what}"))),
@@ -185,14 +185,14 @@ impl VolumeConfig {
                 "between two pauses there is some work",
             ),
         ];
-        let mut all = said(checks.map(|(wrong, what)| (wrong, what.into())).into_iter());
+        let mut all = failed_checks(checks.map(|(wrong, what)| (wrong, what.into())).into_iter());
         all.extend(self.limits.problems("the volume's limits"));
         all.extend(self.instance.problems("the instance's limits"));
         all
     }
 }
 
-fn said(checks: impl Iterator<Item = (bool, String)>) -> Vec<String> {
+fn failed_checks(checks: impl Iterator<Item = (bool, String)>) -> Vec<String> {
     checks
         .filter(|(wrong, _)| *wrong)
         .map(|(_, what)| what)

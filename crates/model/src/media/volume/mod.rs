@@ -30,16 +30,16 @@ use alloc::vec::Vec;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
-use crate::engine::{Events, Slab};
+use crate::engine::{EventQueue, Slab};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
 use gate::Gate;
-use thread::Thread;
+use thread::PacedThread;
 
 /// An outstanding command.
 #[derive(Clone, Copy, Debug)]
-struct Inside {
+struct VolumeCommand {
     command: Command,
     status: Status,
     anatomy: Anatomy,
@@ -47,7 +47,7 @@ struct Inside {
     since: Time,
 }
 
-impl Inside {
+impl VolumeCommand {
     /// Whether the command reads or writes data.
     fn stores(&self) -> bool {
         let data = matches!(self.command.op, Op::Read | Op::Write | Op::WriteZeroes);
@@ -66,7 +66,7 @@ impl Inside {
 /// Scheduled event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-enum Event {
+enum VolumeEvent {
     /// The command in a slot has passed the limits.
     Passed,
     /// The thread has processed its first command.
@@ -75,14 +75,18 @@ enum Event {
     Served,
 }
 
-const EVENTS: [Event; 3] = [Event::Passed, Event::Carried, Event::Served];
+const EVENTS: [VolumeEvent; 3] = [
+    VolumeEvent::Passed,
+    VolumeEvent::Carried,
+    VolumeEvent::Served,
+];
 
 /// A volume with its outstanding commands.
 #[derive(Clone, Debug)]
 pub struct Volume {
     config: VolumeConfig,
-    events: Events,
-    inside: Slab<Inside>,
+    events: EventQueue,
+    inside: Slab<VolumeCommand>,
     depth: u32,
     limits: Gate,
     instance: Gate,
@@ -90,7 +94,7 @@ pub struct Volume {
     queue: VecDeque<u32>,
     /// How many of them belong to the current round.
     in_round: usize,
-    thread: Thread,
+    thread: PacedThread,
     /// Commands that wait for the store.
     outside: VecDeque<u32>,
     serving: u32,
@@ -105,12 +109,12 @@ impl Volume {
         Volume {
             limits: Gate::new(&config.limits, credits),
             instance: Gate::new(&config.instance, credits),
-            events: Events::with_capacity(256),
+            events: EventQueue::with_capacity(256),
             inside: Slab::default(),
             depth: 0,
             queue: VecDeque::with_capacity(64),
             in_round: 0,
-            thread: Thread::new(&config.path, seed),
+            thread: PacedThread::new(&config.path, seed),
             outside: VecDeque::with_capacity(64),
             serving: 0,
             services: Stream::new(seed, "volume services"),
@@ -121,7 +125,7 @@ impl Volume {
     }
 
     #[inline]
-    fn due(&mut self, at: Time, event: Event, slot: u32) {
+    fn due(&mut self, at: Time, event: VolumeEvent, slot: u32) {
         self.events.push(at, event as u32 | slot << 2);
     }
 
@@ -157,7 +161,7 @@ impl Volume {
         self.inside[slot]
             .anatomy
             .add(Part::Transfer, span.scale(share).min(span));
-        self.due(at, Event::Carried, slot);
+        self.due(at, VolumeEvent::Carried, slot);
     }
 
     /// Returns the transfer time of a command's bytes.
@@ -206,7 +210,7 @@ impl Volume {
         inside.anatomy.add(Part::Collision, now.since(inside.since));
         inside.anatomy.add(Part::Medium, time);
         inside.anatomy.add(Part::Transfer, transfer);
-        self.due(now + time + transfer, Event::Served, slot);
+        self.due(now + time + transfer, VolumeEvent::Served, slot);
     }
 
     /// The store has served a command, and has a free slot for the next.
@@ -239,9 +243,9 @@ impl Volume {
     fn happen(&mut self, now: Time, event: u32, done: &mut Vec<Completion>) {
         let slot = event >> 2;
         match EVENTS[(event & 3) as usize] {
-            Event::Passed => self.join(now, slot),
-            Event::Carried => self.carried(now, slot, done),
-            Event::Served => self.served(now, slot, done),
+            VolumeEvent::Passed => self.join(now, slot),
+            VolumeEvent::Carried => self.carried(now, slot, done),
+            VolumeEvent::Served => self.served(now, slot, done),
         }
     }
 }
@@ -259,7 +263,7 @@ impl Device for Volume {
             true => Status::Success,
             false => Status::LbaOutOfRange,
         };
-        let inside = Inside {
+        let inside = VolumeCommand {
             command,
             status,
             anatomy: Anatomy::ZERO,
@@ -280,7 +284,7 @@ impl Device for Volume {
         }
         let held_back = passes.since(now);
         self.inside[slot].anatomy.add(Part::Throttle, held_back);
-        self.due(passes, Event::Passed, slot);
+        self.due(passes, VolumeEvent::Passed, slot);
     }
 
     #[inline]
@@ -303,7 +307,7 @@ impl Device for Volume {
     }
 
     fn power_cut(&mut self, now: Time, _lost: &mut Vec<Range>) -> Time {
-        self.events = Events::with_capacity(256);
+        self.events = EventQueue::with_capacity(256);
         self.inside = Slab::default();
         self.depth = 0;
         self.limits.forget(now);

@@ -208,7 +208,7 @@ fn long_work_differs_less_than_short() {
             pace: Span::from_us(100),
             ..bare().path
         };
-        let mut thread = Thread::new(&path, 3);
+        let mut thread = PacedThread::new(&path, 3);
         let mut now = Time::ZERO;
         let logs: Vec<f64> = (0..20_000)
             .map(|_| {

@@ -10,7 +10,7 @@ use crate::time::{Span, Time};
 
 /// A thread with a varying pace.
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
+pub(super) struct PacedThread {
     station: Station,
     spread: f64,
     lasts: Span,
@@ -24,10 +24,10 @@ pub(super) struct Thread {
     pauses: Stream,
 }
 
-impl Thread {
-    pub(super) fn new(path: &IoPath, seed: u64) -> Thread {
+impl PacedThread {
+    pub(super) fn new(path: &IoPath, seed: u64) -> PacedThread {
         let mut pauses = Stream::new(seed, "volume pauses");
-        Thread {
+        PacedThread {
             station: Station::default(),
             spread: path.spread,
             lasts: path.pace,

@@ -31,15 +31,15 @@ pub struct XPointConfig {
     /// Largest command in bytes (MDTS); the host's driver splits larger ones.
     pub max_transfer: u32,
     /// Times of a command's steps through the drive.
-    pub timing: Timing,
+    pub timing: XPointTiming,
     /// Patrol and refresh.
-    pub refresh: Refresh,
+    pub refresh: XPointRefresh,
     /// Wear levelling.
     pub levelling: Levelling,
     /// Reads that need more than one attempt.
     pub recovery: Recovery,
     /// Power and its governor.
-    pub power: Power,
+    pub power: XPointPower,
     /// Endurance and what happens at its end.
     pub wear: Wear,
     /// Rate in bytes per second at which a FORMAT processes each die; all dies work at once.
@@ -49,7 +49,7 @@ pub struct XPointConfig {
 /// Times and rates of an XPoint drive.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Timing {
+pub struct XPointTiming {
     /// Doorbell, command fetch and completion posting: constant, so that all of it is counted at submission.
     pub link: Span,
     /// Link transfer, in picoseconds per byte; not slower than the data paths.
@@ -98,7 +98,7 @@ pub struct Timing {
 /// Background reads and rewrites that keep data readable.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Refresh {
+pub struct XPointRefresh {
     /// Units refreshed at a time; during that time their die group serves no commands.
     pub batch_units: u32,
     /// Time for one pass over the whole medium.
@@ -132,7 +132,7 @@ pub struct Recovery {
 /// Power consumption and its governor.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Power {
+pub struct XPointPower {
     /// Idle power in watts.
     pub idle_watts: f64,
     /// Joules per byte of the units read.
@@ -174,7 +174,7 @@ impl Parts {
     }
 }
 
-impl Timing {
+impl XPointTiming {
     /// Checks conditions between the times.
     fn check(&self, require: &mut impl FnMut(bool, &str)) {
         let slowest_link = self.read_path_ps_per_byte.min(self.write_path_ps_per_byte);

@@ -10,7 +10,7 @@ use crate::time::Time;
 
 /// Counters since the start.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct XPointCounts {
     pub(super) host_read: u64,
     pub(super) host_written: u64,
     /// Bytes read from the medium.

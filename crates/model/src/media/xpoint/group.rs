@@ -151,7 +151,7 @@ impl RefreshClock {
 
 /// All groups of a drive.
 #[derive(Clone, Debug)]
-pub(super) struct Medium {
+pub(super) struct XPointMedium {
     groups: Vec<Group>,
     /// When the first unit of each group leaves it: kept separately so that the earliest is found quickly.
     heads: Vec<Time>,
@@ -160,10 +160,10 @@ pub(super) struct Medium {
     first: usize,
 }
 
-impl Medium {
-    pub(super) fn new(config: &XPointConfig, seed: u64) -> Medium {
+impl XPointMedium {
+    pub(super) fn new(config: &XPointConfig, seed: u64) -> XPointMedium {
         let groups = config.groups();
-        Medium {
+        XPointMedium {
             groups: (0..groups)
                 .map(|index| Group::new(config, seed, index))
                 .collect(),
@@ -195,7 +195,7 @@ impl Medium {
         (self.next, self.first) = (head, index).min((self.next, self.first));
     }
 
-    /// Removes and returns a unit that is done at `now`, which must be [`Medium::next`]; the lowest group first.
+    /// Removes and returns a unit that is done at `now`, which must be [`XPointMedium::next`]; the lowest group first.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Transit {
         debug_assert_eq!(self.next, now);
@@ -243,16 +243,16 @@ impl Medium {
 
 /// An event that happens at random, once in a mean number of calls.
 #[derive(Clone, Debug)]
-struct Rarely {
+struct RandomEvent {
     stream: Stream,
     mean: u32,
     left: u64,
 }
 
-impl Rarely {
+impl RandomEvent {
     /// Creates an event that never happens if `mean` is 0.
-    fn new(stream: Stream, mean: u32) -> Rarely {
-        let mut rarely = Rarely {
+    fn new(stream: Stream, mean: u32) -> RandomEvent {
+        let mut rarely = RandomEvent {
             stream,
             mean,
             left: u64::MAX,
@@ -292,10 +292,10 @@ struct Group {
     program_until: Time,
     background_until: Time,
     refresh: RefreshClock,
-    levelling: Rarely,
+    levelling: RandomEvent,
     move_time: Span,
     move_units: u64,
-    recovery: Rarely,
+    recovery: RandomEvent,
     recovery_time: Span,
     /// Units moved by wear levelling.
     moved_units: u64,
@@ -316,13 +316,13 @@ impl Group {
             program_until: Time::ZERO,
             background_until: Time::ZERO,
             refresh: RefreshClock::new(config, seed, index),
-            levelling: Rarely::new(
+            levelling: RandomEvent::new(
                 Stream::numbered(seed, "wear levelling", u64::from(index)),
                 levelling.writes_per_move,
             ),
             move_time: unit * u64::from(levelling.batch_units),
             move_units: u64::from(levelling.batch_units),
-            recovery: Rarely::new(
+            recovery: RandomEvent::new(
                 Stream::numbered(seed, "recovery", u64::from(index)),
                 config.recovery.reads_per_recovery,
             ),

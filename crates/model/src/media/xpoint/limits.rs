@@ -2,7 +2,7 @@
 
 use super::config::{UNIT, XPointConfig};
 use super::group::share;
-use super::piece::Piece;
+use super::piece::CommandPiece;
 use crate::time::{Span, Time};
 
 /// Keeps mean power at the limit. Each unit consumes a share of the watts above idle power, and commands are admitted
@@ -39,7 +39,7 @@ impl Governor {
     /// Returns how long a piece that arrives at `now`, and reads `spared` bytes less than its units contain, must wait.
     /// Later pieces are never admitted before earlier ones.
     #[inline]
-    pub(super) fn admit(&mut self, now: Time, piece: &Piece, spared: u16) -> Span {
+    pub(super) fn admit(&mut self, now: Time, piece: &CommandPiece, spared: u16) -> Span {
         let wait = self.paid_until.since(now + self.window);
         let cost = if piece.writes() {
             self.write * u64::from(piece.units) + self.read * u64::from(piece.merges())

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::piece::Piece;
+use super::piece::CommandPiece;
 use crate::engine::Slab;
 
 const BUCKETS: usize = 1024;
@@ -51,7 +51,7 @@ impl Locks {
     /// A piece becomes active (or waits for its units). Returns whether an earlier piece holds, or waits for, one of
     /// its units. A piece of `pieces` is active if its sequence is not 0.
     #[inline]
-    pub(super) fn add(&mut self, pieces: &mut Slab<Piece>, slot: u32) -> bool {
+    pub(super) fn add(&mut self, pieces: &mut Slab<CommandPiece>, slot: u32) -> bool {
         if self.rest() && !pieces[slot].writes() {
             return false;
         }
@@ -60,7 +60,7 @@ impl Locks {
 
     /// A piece has completed.
     #[inline]
-    pub(super) fn remove(&mut self, pieces: &mut Slab<Piece>, slot: u32) {
+    pub(super) fn remove(&mut self, pieces: &mut Slab<CommandPiece>, slot: u32) {
         if !self.rest() {
             self.unlock(pieces, slot);
         }
@@ -68,7 +68,7 @@ impl Locks {
 
     /// Like [`Locks::add`], for a piece that is recorded.
     #[inline(never)]
-    fn lock(&mut self, pieces: &mut Slab<Piece>, slot: u32) -> bool {
+    fn lock(&mut self, pieces: &mut Slab<CommandPiece>, slot: u32) -> bool {
         if pieces[slot].writes() {
             self.wake(pieces, pieces[slot].sequence);
             self.reads = 0;
@@ -85,7 +85,7 @@ impl Locks {
     }
 
     /// Whether `piece` may share a unit with one that was added earlier. False means that it certainly does not.
-    fn may_conflict(&self, piece: &Piece) -> bool {
+    fn may_conflict(&self, piece: &CommandPiece) -> bool {
         if !piece.writes() && self.writing == 0 {
             return false;
         }
@@ -94,7 +94,7 @@ impl Locks {
     }
 
     /// Whether an earlier piece holds, or waits for, one of the units of this piece.
-    pub(super) fn conflicts(&self, pieces: &Slab<Piece>, piece: &Piece) -> bool {
+    pub(super) fn conflicts(&self, pieces: &Slab<CommandPiece>, piece: &CommandPiece) -> bool {
         self.working.iter().any(|&slot| {
             let other = &pieces[slot];
             other.sequence < piece.sequence && other.conflicts(piece)
@@ -103,7 +103,7 @@ impl Locks {
 
     /// Like [`Locks::remove`], for a piece that is recorded.
     #[inline(never)]
-    fn unlock(&mut self, pieces: &mut Slab<Piece>, slot: u32) {
+    fn unlock(&mut self, pieces: &mut Slab<CommandPiece>, slot: u32) {
         let piece = &pieces[slot];
         let counts = if piece.writes() {
             self.writing -= 1;
@@ -121,7 +121,7 @@ impl Locks {
         }
     }
 
-    fn keep(&mut self, pieces: &mut Slab<Piece>, slot: u32) {
+    fn keep(&mut self, pieces: &mut Slab<CommandPiece>, slot: u32) {
         let piece = &mut pieces[slot];
         piece.position = self.working.len() as u32;
         self.working.push(slot);
@@ -144,7 +144,7 @@ impl Locks {
     }
 
     /// A piece with this sequence writes: all earlier pieces are recorded from now.
-    fn wake(&mut self, pieces: &mut Slab<Piece>, sequence: u64) {
+    fn wake(&mut self, pieces: &mut Slab<CommandPiece>, sequence: u64) {
         if !self.rest() {
             return;
         }
@@ -157,14 +157,14 @@ impl Locks {
 }
 
 #[inline]
-fn buckets(piece: &Piece) -> impl Iterator<Item = usize> {
+fn buckets(piece: &CommandPiece) -> impl Iterator<Item = usize> {
     let first = piece.first_unit as usize;
     (first..first + piece.units as usize).map(|unit| unit % BUCKETS)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::piece::{Of, Work};
+    use super::super::piece::{PieceOwner, PieceWork};
     use super::*;
     use crate::command::Status;
     use crate::random::Stream;
@@ -176,15 +176,22 @@ mod tests {
     #[test]
     fn who_has_to_wait_does_not_depend_on_what_is_kept() {
         let mut random = Stream::new(5, "locks");
-        let (mut locks, mut pieces) = (Locks::new(), Slab::<Piece>::default());
+        let (mut locks, mut pieces) = (Locks::new(), Slab::<CommandPiece>::default());
         let (mut inside, mut conflicts, mut rested) = (Vec::new(), [0; 2], 0);
         for sequence in 1..20_000u64 {
             // Writes occur in the first third of each 5,000 steps.
-            let writes = sequence % 5_000 < 1_700 && random.below(3) == 0;
-            let work = if writes { Work::Write } else { Work::Read };
-            let (offset, bytes) = (random.below(90) * 4096, 4096 << random.below(3));
-            let of = Of::Command(0, Status::Success);
-            let mut piece = Piece::new(of, work, offset, bytes as u32, Time::ZERO);
+            let writes = sequence % 5_000 < 1_700 && random.uniform_below(3) == 0;
+            let work = if writes {
+                PieceWork::Write
+            } else {
+                PieceWork::Read
+            };
+            let (offset, bytes) = (
+                random.uniform_below(90) * 4096,
+                4096 << random.uniform_below(3),
+            );
+            let of = PieceOwner::Command(0, Status::Success);
+            let mut piece = CommandPiece::new(of, work, offset, bytes as u32, Time::ZERO);
             piece.sequence = sequence;
             let earlier = |&slot: &u32| pieces[slot].conflicts(&piece);
             let expected = inside.iter().any(earlier);
@@ -193,8 +200,8 @@ mod tests {
             conflicts[usize::from(expected)] += 1;
             rested += usize::from(locks.rest());
             inside.push(slot);
-            while inside.len() > 12 || (!inside.is_empty() && random.below(12) == 0) {
-                let done = inside.swap_remove(random.below(inside.len() as u64) as usize);
+            while inside.len() > 12 || (!inside.is_empty() && random.uniform_below(12) == 0) {
+                let done = inside.swap_remove(random.uniform_below(inside.len() as u64) as usize);
                 pieces[done].sequence = 0;
                 locks.remove(&mut pieces, done);
                 pieces.release(done);

@@ -43,8 +43,8 @@ use alloc::vec::Vec;
 use core::hint::cold_path;
 
 pub use config::{
-    Levelling, MAX_GROUPS, MAX_TABLE_PLACES, Power, Recovery, Refresh, Timing, UNIT, Wear,
-    XPointConfig,
+    Levelling, MAX_GROUPS, MAX_TABLE_PLACES, Recovery, UNIT, Wear, XPointConfig, XPointPower,
+    XPointRefresh, XPointTiming,
 };
 
 use crate::anatomy::Anatomy;
@@ -52,20 +52,20 @@ use crate::command::{Command, Completion, Status};
 use crate::device::{Capacity, Device, Gauges, Range};
 use crate::engine::{Agenda, Slab, Station};
 use crate::time::Time;
-use gauges::Counts;
-use group::{Medium, Role, Transit, Waits, shuffled};
+use gauges::XPointCounts;
+use group::{Role, Transit, Waits, XPointMedium, shuffled};
 use limits::{Endurance, Governor};
 use locks::Locks;
 use path::DataPath;
-use piece::{Of, Piece, Request, Work, work_of};
-use refreshed::Refreshed;
+use piece::{CommandPiece, PieceOwner, PieceWork, SplitRequest, work_of};
+use refreshed::RefreshProgress;
 
 /// An XPoint drive.
 #[derive(Clone, Debug)]
 pub struct XPoint {
     config: XPointConfig,
-    requests: Slab<Request>,
-    pieces: Slab<Piece>,
+    requests: Slab<SplitRequest>,
+    pieces: Slab<CommandPiece>,
     /// Writes delayed by write protection.
     held: Agenda<u32>,
     /// Controller front ends: a duplex drive has one for reads and one for writes; others use only the first.
@@ -80,7 +80,7 @@ pub struct XPoint {
     incoming: Station,
     /// Writes that wait for their data, in the order in which the data arrives.
     fetching: Agenda<u32>,
-    medium: Medium,
+    medium: XPointMedium,
     /// Data paths: a duplex drive has one for reads and one for writes; others use only the first.
     paths: [DataPath; 2],
     locks: Locks,
@@ -89,13 +89,13 @@ pub struct XPoint {
     sequence: u64,
     governor: Governor,
     endurance: Endurance,
-    refreshed: Refreshed,
+    refreshed: RefreshProgress,
     /// Shifting a command's bytes right by this gives its blocks.
     block_shift: u32,
     /// Earliest event of all rings, and earliest event of the rings that reads of a non-duplex drive do not use.
     next: Time,
     beside: Time,
-    counts: Counts,
+    counts: XPointCounts,
 }
 
 impl XPoint {
@@ -113,18 +113,18 @@ impl XPoint {
             waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
             fetching: Agenda::with_capacity(64),
-            medium: Medium::new(&config, seed),
+            medium: XPointMedium::new(&config, seed),
             paths: DataPath::both(&config, seed),
             locks: Locks::new(),
             blocked: Vec::new(),
             sequence: 0,
             governor: Governor::new(&config),
             endurance: Endurance::new(&config),
-            refreshed: Refreshed::new(&config),
+            refreshed: RefreshProgress::new(&config),
             block_shift: config.block.trailing_zeros(),
             next: Time::NEVER,
             beside: Time::NEVER,
-            counts: Counts::default(),
+            counts: XPointCounts::default(),
             config,
         }
     }
@@ -132,7 +132,7 @@ impl XPoint {
     /// A piece arrives at the drive: write protection comes first.
     // Inlined: a piece that is stored field by field for a call and loaded immediately causes a stall (decision 0120).
     #[inline(always)]
-    fn arrive(&mut self, now: Time, piece: Piece) {
+    fn arrive(&mut self, now: Time, piece: CommandPiece) {
         let mut enter_at = now;
         if piece.writes() {
             enter_at = self.endurance.admit(now, piece.bytes);
@@ -150,10 +150,10 @@ impl XPoint {
 
     /// A command that is longer than the largest transfer arrives at the drive.
     #[inline(never)]
-    fn arrive_in_pieces(&mut self, now: Time, command: &Command, work: Work) {
+    fn arrive_in_pieces(&mut self, now: Time, command: &Command, work: PieceWork) {
         let max = self.config.max_transfer;
         let pieces = command.bytes.div_ceil(max);
-        let request = self.requests.insert(Request {
+        let request = self.requests.insert(SplitRequest {
             id: command.id,
             left: pieces,
         });
@@ -161,7 +161,7 @@ impl XPoint {
             let skip = index * max;
             let bytes = (command.bytes - skip).min(max);
             let offset = command.offset.saturating_add(u64::from(skip));
-            let piece = Piece::new(Of::Request(request), work, offset, bytes, now);
+            let piece = CommandPiece::new(PieceOwner::Request(request), work, offset, bytes, now);
             self.arrive(now, piece);
         }
     }
@@ -198,7 +198,7 @@ impl XPoint {
         self.counts.dispatched[side] += 1;
         self.counts.last_dispatch[side] = now;
         piece.dispatched = now;
-        if piece.work == Work::Answer {
+        if piece.work == PieceWork::Answer {
             cold_path();
             self.answer(now, slot, done);
         } else if self.waiting.is_empty() && self.has_room(slot) {
@@ -245,7 +245,7 @@ impl XPoint {
         piece.started = now;
         piece.streamed = now;
         let work = piece.work;
-        if work == Work::Read {
+        if work == PieceWork::Read {
             let (first, units, uncovered) = (piece.first_unit, piece.units, piece.uncovered);
             let unread = piece.unread(&self.config);
             self.counts.bytes_read += u64::from(units) * u64::from(UNIT) - u64::from(unread);
@@ -318,7 +318,7 @@ impl XPoint {
         }
         piece.sequence = 0;
         self.units_working -= piece.units;
-        if piece.work == Work::Read {
+        if piece.work == PieceWork::Read {
             self.paths[0].complete_read(now);
         }
         self.locks.remove(&mut self.pieces, transit.piece);
@@ -363,8 +363,8 @@ impl XPoint {
         self.pieces.release(slot);
         let piece = &self.pieces[slot];
         let (id, status) = match piece.of {
-            Of::Command(id, status) => (id, status),
-            Of::Request(slot) => {
+            PieceOwner::Command(id, status) => (id, status),
+            PieceOwner::Request(slot) => {
                 let request = &mut self.requests[slot];
                 request.left -= 1;
                 if request.left > 0 {
@@ -477,20 +477,20 @@ impl Device for XPoint {
     fn submit(&mut self, now: Time, command: Command) {
         let (work, status) = work_of(command.op, command.fits(self.config.bytes), command.bytes);
         match work {
-            Work::Read => self.counts.host_read += u64::from(command.bytes),
-            Work::Write => self.counts.host_written += u64::from(command.bytes),
-            Work::Answer | Work::Zeroes => {}
+            PieceWork::Read => self.counts.host_read += u64::from(command.bytes),
+            PieceWork::Write => self.counts.host_written += u64::from(command.bytes),
+            PieceWork::Answer | PieceWork::Zeroes => {}
         }
         self.counts.in_flight += 1;
         let max = self.config.max_transfer;
-        if command.bytes > max && work != Work::Answer {
+        if command.bytes > max && work != PieceWork::Answer {
             cold_path();
             return self.arrive_in_pieces(now, &command, work);
         }
         // The case of nearly all commands: the piece is built in its final location.
-        let of = Of::Command(command.id, status);
+        let of = PieceOwner::Command(command.id, status);
         let bytes = command.bytes.min(max);
-        self.arrive(now, Piece::new(of, work, command.offset, bytes, now));
+        self.arrive(now, CommandPiece::new(of, work, command.offset, bytes, now));
     }
 
     #[inline]

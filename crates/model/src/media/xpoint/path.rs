@@ -22,14 +22,14 @@ use core::hint::cold_path;
 
 use super::config::{Parts, UNIT, XPointConfig};
 use super::group::{Role, Transit, share};
-use super::table::{Buffers, Table};
+use super::table::{BufferAvailability, UnitTable};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
 /// State of one data path.
 #[derive(Clone, Debug)]
 pub(super) struct DataPath {
-    table: Table,
+    table: UnitTable,
     /// Places of reads; those of writes follow.
     places: u32,
     /// When the unit being transferred arrives; never if there is none.
@@ -71,7 +71,7 @@ impl DataPath {
         let unit = |ps| Span::per_bytes(ps, u64::from(UNIT));
         let timing = &config.timing;
         DataPath {
-            table: Table::new(places),
+            table: UnitTable::new(places),
             places,
             next: Time::NEVER,
             serving: Transit::NONE,
@@ -130,9 +130,9 @@ impl DataPath {
     #[inline(always)]
     fn serve_next(&mut self, now: Time) {
         let buffers = match self.buffers {
-            0 => Buffers::None,
-            few if few < self.all_buffers.div_ceil(2) => Buffers::Few,
-            _ => Buffers::Many,
+            0 => BufferAvailability::None,
+            few if few < self.all_buffers.div_ceil(2) => BufferAvailability::Few,
+            _ => BufferAvailability::Many,
         };
         if let Some((transit, unwanted)) = self.table.take(buffers) {
             self.serve(now, transit, unwanted);
@@ -157,7 +157,7 @@ impl DataPath {
         } else if self.read_spread == Span::ZERO {
             self.read
         } else {
-            self.read + Span::from_ns(self.stream.below(self.read_spread.ns() + 1))
+            self.read + Span::from_ns(self.stream.uniform_below(self.read_spread.ns() + 1))
         };
         let spared = self.parts.spared(unwanted);
         if spared > 0 {
@@ -204,7 +204,7 @@ impl DataPath {
     /// Discards all units that are being transferred or waiting at `now`.
     pub(super) fn clear(&mut self, now: Time) {
         self.busy = self.busy(now);
-        self.table = Table::new(self.places);
+        self.table = UnitTable::new(self.places);
         self.next = Time::NEVER;
         self.serving = Transit::NONE;
         self.free_at = self.free_at.min(now);

@@ -8,7 +8,7 @@ use crate::time::{Span, Time};
 
 /// Work of the drive for a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
+pub(super) enum PieceWork {
     /// The controller completes it alone: flush, deallocate, rejected commands.
     Answer,
     /// Units are read.
@@ -21,7 +21,7 @@ pub(super) enum Work {
 
 /// Relation of a piece to the host's command.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Of {
+pub(super) enum PieceOwner {
     /// The whole command, and its status.
     Command(CommandId, Status),
     /// One of several pieces, by the slot of the request.
@@ -30,9 +30,9 @@ pub(super) enum Of {
 
 /// One outstanding piece.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    pub(super) of: Of,
-    pub(super) work: Work,
+pub(super) struct CommandPiece {
+    pub(super) of: PieceOwner,
+    pub(super) work: PieceWork,
     pub(super) bytes: u32,
     pub(super) first_unit: u32,
     pub(super) units: u32,
@@ -56,11 +56,17 @@ pub(super) struct Piece {
     pub(super) merge: Waits,
 }
 
-impl Piece {
-    /// Creates a piece over `bytes` from `offset`; `Work::Answer` covers no units.
-    pub(super) fn new(of: Of, work: Work, offset: u64, bytes: u32, now: Time) -> Piece {
+impl CommandPiece {
+    /// Creates a piece over `bytes` from `offset`; `PieceWork::Answer` covers no units.
+    pub(super) fn new(
+        of: PieceOwner,
+        work: PieceWork,
+        offset: u64,
+        bytes: u32,
+        now: Time,
+    ) -> CommandPiece {
         let unit = u64::from(UNIT);
-        let (first, units, uncovered) = if work == Work::Answer {
+        let (first, units, uncovered) = if work == PieceWork::Answer {
             (0, 0, [0; 2])
         } else {
             let first = offset / unit;
@@ -75,7 +81,7 @@ impl Piece {
             };
             (first, units, uncovered)
         };
-        Piece {
+        CommandPiece {
             of,
             work,
             bytes,
@@ -96,14 +102,14 @@ impl Piece {
     }
 
     pub(super) fn writes(&self) -> bool {
-        matches!(self.work, Work::Write | Work::Zeroes)
+        matches!(self.work, PieceWork::Write | PieceWork::Zeroes)
     }
 
     /// Returns the bytes of its units that the dies need not read.
     #[inline]
     pub(super) fn unread(&self, config: &XPointConfig) -> u16 {
         match (self.work, self.units) {
-            (Work::Read, 1) => config.parts().spared(self.uncovered[0]),
+            (PieceWork::Read, 1) => config.parts().spared(self.uncovered[0]),
             _ => 0,
         }
     }
@@ -121,7 +127,7 @@ impl Piece {
     }
 
     /// Whether both pieces use the same unit and at least one writes it.
-    pub(super) fn conflicts(&self, other: &Piece) -> bool {
+    pub(super) fn conflicts(&self, other: &CommandPiece) -> bool {
         let apart = u64::from(self.first_unit) + u64::from(self.units)
             <= u64::from(other.first_unit)
             || u64::from(other.first_unit) + u64::from(other.units) <= u64::from(self.first_unit);
@@ -142,7 +148,7 @@ impl Piece {
         anatomy.add(Part::Link, link);
         let controller = self.dispatched - self.submitted - self.throttled - link;
         anatomy.add(Part::Controller, controller);
-        if self.work == Work::Answer {
+        if self.work == PieceWork::Answer {
             return;
         }
         anatomy.add(Part::Collision, self.started - self.dispatched);
@@ -173,22 +179,22 @@ impl Piece {
 
 /// A command of the host that is split into several pieces.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(super) struct SplitRequest {
     pub(super) id: CommandId,
     pub(super) left: u32,
 }
 
 /// Returns how a command is executed, and whether it is rejected.
-pub(super) fn work_of(op: Op, fits: bool, bytes: u32) -> (Work, Status) {
+pub(super) fn work_of(op: Op, fits: bool, bytes: u32) -> (PieceWork, Status) {
     if !fits {
-        return (Work::Answer, Status::LbaOutOfRange);
+        return (PieceWork::Answer, Status::LbaOutOfRange);
     }
     let work = match op {
-        Op::Read => Work::Read,
-        Op::Write => Work::Write,
-        Op::WriteZeroes => Work::Zeroes,
-        Op::Flush | Op::Deallocate => Work::Answer,
+        Op::Read => PieceWork::Read,
+        Op::Write => PieceWork::Write,
+        Op::WriteZeroes => PieceWork::Zeroes,
+        Op::Flush | Op::Deallocate => PieceWork::Answer,
     };
-    let work = if bytes == 0 { Work::Answer } else { work };
+    let work = if bytes == 0 { PieceWork::Answer } else { work };
     (work, Status::Success)
 }

@@ -7,7 +7,7 @@ use crate::time::{Span, Time};
 
 /// Counter of refreshed units.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refreshed {
+pub(super) struct RefreshProgress {
     /// Units until `since`.
     units: f64,
     /// The start of the run, or the last power-on in it.
@@ -16,11 +16,11 @@ pub(super) struct Refreshed {
     hurry: Span,
 }
 
-impl Refreshed {
+impl RefreshProgress {
     /// Creates a counter at 0, for a drive with the uptime of its configuration.
-    pub(super) fn new(config: &XPointConfig) -> Refreshed {
+    pub(super) fn new(config: &XPointConfig) -> RefreshProgress {
         let refresh = &config.refresh;
-        Refreshed {
+        RefreshProgress {
             units: 0.0,
             since: Time::ZERO,
             hurry: refresh
@@ -31,7 +31,7 @@ impl Refreshed {
 
     /// The drive has been switched on at `now`.
     pub(super) fn power_on(&mut self, now: Time, config: &XPointConfig) {
-        *self = Refreshed {
+        *self = RefreshProgress {
             units: self.units(now, config),
             since: now,
             hurry: config.refresh.after_power_on,
@@ -65,9 +65,9 @@ mod tests {
         // On for 50 of the 100 ms of the fast pass at the start; a slow pass takes 20 s.
         let config = config();
         let all = (config.group_units() * u64::from(config.groups())) as f64;
-        let mut refreshed = Refreshed::new(&config);
+        let mut refreshed = RefreshProgress::new(&config);
         let at = |ms| Time::ZERO + Span::from_ms(ms);
-        let share = |refreshed: &Refreshed, ms| refreshed.units(at(ms), &config) / all;
+        let share = |refreshed: &RefreshProgress, ms| refreshed.units(at(ms), &config) / all;
         assert!((share(&refreshed, 25) - 0.25).abs() < 1e-9);
         assert!((share(&refreshed, 50 + 2_000) - 0.6).abs() < 1e-9);
         refreshed.power_on(at(50 + 2_000), &config);

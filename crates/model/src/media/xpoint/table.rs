@@ -20,7 +20,7 @@ use crate::engine::Slab;
 
 /// A waiting unit.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct WaitingUnit {
     transit: Transit,
     /// Bytes of the unit that its command does not want.
     unwanted: u16,
@@ -33,8 +33,8 @@ const NONE: u32 = u32::MAX;
 
 /// Waiting units by place.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
-    entries: Slab<Entry>,
+pub(super) struct UnitTable {
+    entries: Slab<WaitingUnit>,
     /// First entry of each place.
     firsts: Vec<u32>,
     /// Bit per place: not empty. Bit per word of those: not zero.
@@ -60,19 +60,19 @@ enum Round {
 
 /// Availability of buffers for writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Buffers {
+pub(super) enum BufferAvailability {
     None,
     /// Less than half of them are free.
     Few,
     Many,
 }
 
-impl Table {
+impl UnitTable {
     /// Creates a table with `half` places for reads and `half` for writes.
-    pub(super) fn new(half: u32) -> Table {
+    pub(super) fn new(half: u32) -> UnitTable {
         let places = 2 * half;
         let words = places.div_ceil(64) as usize;
-        Table {
+        UnitTable {
             entries: Slab::default(),
             firsts: vec![NONE; places as usize],
             taken: vec![0; words],
@@ -98,7 +98,7 @@ impl Table {
 
     #[inline]
     pub(super) fn put(&mut self, place: u32, transit: Transit, unwanted: u16) {
-        let entry = self.entries.insert(Entry {
+        let entry = self.entries.insert(WaitingUnit {
             transit,
             unwanted,
             next: NONE,
@@ -137,7 +137,7 @@ impl Table {
 
     /// Removes and returns the next unit in turn, if one may proceed.
     #[inline(always)]
-    pub(super) fn take(&mut self, buffers: Buffers) -> Option<(Transit, u16)> {
+    pub(super) fn take(&mut self, buffers: BufferAvailability) -> Option<(Transit, u16)> {
         let write = self.turn(buffers)?;
         let place = self.next_place(write);
         self.cursors[usize::from(write)] = place + 1;
@@ -158,9 +158,9 @@ impl Table {
 
     /// Returns whether a write is next, or a read; `None` if no unit may proceed.
     #[inline]
-    fn turn(&mut self, buffers: Buffers) -> Option<bool> {
+    fn turn(&mut self, buffers: BufferAvailability) -> Option<bool> {
         let [reads, writes] = self.waiting;
-        if writes == 0 || (buffers == Buffers::None && reads > 0) {
+        if writes == 0 || (buffers == BufferAvailability::None && reads > 0) {
             // An unfinished round of writes is resumed later.
             let unfinished = writes > 0 && self.round != Round::Reads;
             self.round = if unfinished {
@@ -172,7 +172,7 @@ impl Table {
         }
         if reads == 0 {
             self.round = Round::Writes;
-            return (buffers != Buffers::None).then_some(true);
+            return (buffers != BufferAvailability::None).then_some(true);
         }
         match self.round {
             Round::Reads if !self.ahead(false) => {
@@ -183,7 +183,7 @@ impl Table {
                 self.round = Round::Reads;
                 self.cursors = [0, self.half];
             }
-            Round::Between if buffers == Buffers::Many => {
+            Round::Between if buffers == BufferAvailability::Many => {
                 self.round = Round::Writes;
                 return self.turn(buffers);
             }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn writes_share_no_place_while_there_are_others() {
-        let mut table = Table::new(4);
+        let mut table = UnitTable::new(4);
         for (wanted, expected) in [(2, 6), (2, 7), (2, 4), (0, 5), (3, 7)] {
             let place = table.free_place(wanted, 4..8);
             assert_eq!(place, expected);
@@ -264,14 +264,17 @@ mod tests {
     }
 
     /// Returns the pieces that are served, in order, with these states of the buffers.
-    fn served<const N: usize>(table: &mut Table, buffers: [Buffers; N]) -> [Option<u32>; N] {
+    fn served<const N: usize>(
+        table: &mut UnitTable,
+        buffers: [BufferAvailability; N],
+    ) -> [Option<u32>; N] {
         buffers.map(|buffer| table.take(buffer).map(|it| it.0.piece))
     }
 
     #[test]
     fn writes_wait_for_buffers() {
-        use Buffers::{Few, None as Full};
-        let mut table = Table::new(4);
+        use BufferAvailability::{Few, None as Full};
+        let mut table = UnitTable::new(4);
         table.put(5, transit(5), 0);
         assert!(table.take(Full).is_none());
         table.put(1, transit(1), 0);
@@ -285,8 +288,8 @@ mod tests {
 
     #[test]
     fn a_round_of_writes_goes_on_where_it_was_broken_off() {
-        use Buffers::{Few, Many, None as Full};
-        let mut table = Table::new(4);
+        use BufferAvailability::{Few, Many, None as Full};
+        let mut table = UnitTable::new(4);
         for place in [0, 2, 4, 5, 6] {
             table.put(place, transit(place), 0);
         }
@@ -307,7 +310,7 @@ mod tests {
     fn every_place_gets_one_in_a_round() {
         for half in [1, 63, 64, 65, 4096, 16_384] {
             let places = 2 * half;
-            let mut table = Table::new(half);
+            let mut table = UnitTable::new(half);
             let wanted: Vec<u32> = [0, 1, 62, 63, 64, 4095, 9000, 16_383, 32_767]
                 .into_iter()
                 .filter(|&place| place < places)
@@ -325,7 +328,7 @@ mod tests {
             for (index, &place) in expected.enumerate() {
                 let round = (index / order.len()) as u32;
                 assert_eq!(
-                    table.take(Buffers::Many).expect("waits").0.piece,
+                    table.take(BufferAvailability::Many).expect("waits").0.piece,
                     round * places + place,
                     "{half}"
                 );

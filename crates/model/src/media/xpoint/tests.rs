@@ -16,7 +16,7 @@ pub(crate) fn config() -> XPointConfig {
         dies_per_channel: 4,
         die_bytes: 16 << 20,
         max_transfer: 128 << 10,
-        timing: Timing {
+        timing: XPointTiming {
             link: Span::from_ns(1_300),
             link_ps_per_byte: 286,
             data_fetch: Span::from_ns(300),
@@ -37,7 +37,7 @@ pub(crate) fn config() -> XPointConfig {
             decode: Span::from_ns(300),
             die_write: Span::from_ns(27_000),
         },
-        refresh: Refresh {
+        refresh: XPointRefresh {
             batch_units: 12,
             period: Span::from_ms(20_000),
             after_power_on: Span::from_ms(100),
@@ -51,7 +51,7 @@ pub(crate) fn config() -> XPointConfig {
             reads_per_recovery: 700,
             time: Span::from_us(120),
         },
-        power: Power {
+        power: XPointPower {
             idle_watts: 5.0,
             read_joules_per_byte: 1.25e-9,
             write_joules_per_byte: 3.6e-9,
@@ -102,7 +102,7 @@ fn keeps_the_laws_under_the_governor_and_write_protection() {
 fn keeps_the_laws_when_nothing_takes_time() {
     conformance::check_drive(|seed| {
         let mut config = config();
-        config.timing = Timing {
+        config.timing = XPointTiming {
             link: Span::ZERO,
             link_ps_per_byte: 0,
             data_fetch: Span::ZERO,

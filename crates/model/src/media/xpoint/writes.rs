@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::XPoint;
 use super::config::UNIT;
 use super::group::{Role, Transit, Waits};
-use super::piece::Work;
+use super::piece::PieceWork;
 use crate::command::Completion;
 use crate::time::{Span, Time};
 
@@ -17,7 +17,7 @@ impl XPoint {
         let piece = &mut self.pieces[slot];
         let work = piece.work;
         let merges = piece.merges();
-        piece.awaited = merges + u32::from(work == Work::Write);
+        piece.awaited = merges + u32::from(work == PieceWork::Write);
         let piece = *piece;
         let last = piece.units - 1;
         for (uncovered, unit) in piece.uncovered.into_iter().zip([0, last]) {
@@ -26,7 +26,7 @@ impl XPoint {
                 self.send_to_medium(now, slot, piece.first_unit + unit, Role::Merge, 0);
             }
         }
-        if work == Work::Write {
+        if work == PieceWork::Write {
             self.fetch(now, slot, piece.bytes, merges > 0);
         } else if merges == 0 {
             self.stream(now, slot);

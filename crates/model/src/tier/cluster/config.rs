@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::Cluster;
 use super::placement::Placement;
 use crate::tier::Reads;
-use crate::tier::{Durable, Loss, Promise, TierSettings};
+use crate::tier::{DurabilityPoint, Loss, Promise, TierSettings};
 use crate::time::Span;
 
 /// Maximum number of nodes.
@@ -30,7 +30,7 @@ pub struct Network {
 /// CPU time and power of a node, without its drives.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Node {
+pub struct NodeConfig {
     /// Number of cores that work for the cluster; at least one.
     pub cores: u16,
     /// CPU time of the client's node per command.
@@ -47,7 +47,7 @@ pub struct Node {
     pub core_watts: f64,
 }
 
-impl Node {
+impl NodeConfig {
     pub(super) fn data(&self, bytes: u64) -> Span {
         Span::per_bytes(self.ps_per_byte, bytes)
     }
@@ -70,7 +70,7 @@ pub struct ClusterConfig {
     /// Network between nodes.
     pub network: Network,
     /// Costs of each node.
-    pub node: Node,
+    pub node: NodeConfig,
 }
 
 /// Minimum component size when the tier is scaled down.
@@ -89,7 +89,7 @@ impl ClusterConfig {
             delay: Span::ZERO,
             message: Span::ZERO,
         },
-        node: Node {
+        node: NodeConfig {
             cores: 1,
             client: Span::ZERO,
             owner: Span::ZERO,
@@ -106,7 +106,7 @@ impl ClusterConfig {
     }
 
     /// Returns the durability guarantee as a short text: all nodes are equal.
-    pub fn promise_words(&self, durable: Durable) -> String {
+    pub fn promise_words(&self, durable: DurabilityPoint) -> String {
         let what = match self.replicas {
             1 => String::from("a group dies"),
             2 => String::from("groups of two nodes that share an object die"),

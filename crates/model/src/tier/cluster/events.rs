@@ -1,10 +1,10 @@
 //! Scheduled events of a cluster: cores or ports have finished a command or a piece of one.
 
-use crate::engine::Packed;
+use crate::engine::EventPayload;
 
 /// A scheduled event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Event {
+pub(super) enum ClusterEvent {
     /// The client's node has worked for this request.
     Request(u32),
     /// This piece continues.
@@ -14,20 +14,20 @@ pub(super) enum Event {
 /// Set in the payload of a request's event.
 const REQUEST: u32 = 1 << 31;
 
-impl Packed for Event {
+impl EventPayload for ClusterEvent {
     fn pack(self) -> u32 {
         let (kind, number) = match self {
-            Event::Request(request) => (REQUEST, request),
-            Event::Piece(piece) => (0, piece),
+            ClusterEvent::Request(request) => (REQUEST, request),
+            ClusterEvent::Piece(piece) => (0, piece),
         };
         debug_assert!(number < REQUEST);
         kind | number
     }
 
-    fn unpack(packed: u32) -> Event {
+    fn unpack(packed: u32) -> ClusterEvent {
         match packed & REQUEST {
-            0 => Event::Piece(packed),
-            _ => Event::Request(packed & !REQUEST),
+            0 => ClusterEvent::Piece(packed),
+            _ => ClusterEvent::Request(packed & !REQUEST),
         }
     }
 }

@@ -30,25 +30,25 @@ mod tests;
 use alloc::vec;
 use alloc::vec::Vec;
 
-pub use config::{ClusterConfig, Network, Node};
+pub use config::{ClusterConfig, Network, NodeConfig};
 
-use self::events::Event;
-use self::piece::{Piece, Stretch};
+use self::events::ClusterEvent;
+use self::piece::{ComponentPart, ReplicaPiece};
 use self::placement::{Placement, Site};
-use self::servers::{Cores, Port};
+use self::servers::{NodeCores, Port};
 use super::copies::Copies;
-use super::offline::Below;
-use super::{Child, Tier, Way};
+use super::offline::ChildImages;
+use super::{Child, Tier, TierContext};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
 use crate::data::{Unreadable, Unwritable};
 use crate::device::{Gauge, Gauges, Range};
-use crate::engine::{Due, Slab};
+use crate::engine::{Slab, TypedEventQueue};
 use crate::time::{Span, Time};
 
 /// An outstanding command.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct ClusterRequest {
     command: Command,
     /// Node on which it begins.
     client: u16,
@@ -62,7 +62,7 @@ struct Request {
 
 /// A range that is being written: meanwhile no other write to it is sent.
 #[derive(Clone, Copy, Debug)]
-struct Extent {
+struct WriteRange {
     at: u64,
     end: u64,
     request: u32,
@@ -74,14 +74,14 @@ pub struct Cluster {
     config: ClusterConfig,
     placement: Placement,
     /// Cores by simulated node.
-    cores: Vec<Cores>,
+    cores: Vec<NodeCores>,
     leaving: Vec<Port>,
     arriving: Vec<Port>,
-    requests: Slab<Request>,
-    pieces: Slab<Piece>,
-    events: Due<Event>,
+    requests: Slab<ClusterRequest>,
+    pieces: Slab<ReplicaPiece>,
+    events: TypedEventQueue<ClusterEvent>,
     /// Ranges that are being written.
-    extents: Vec<Extent>,
+    extents: Vec<WriteRange>,
     /// Writes that may not be sent yet, in order.
     waiting: Vec<u32>,
     /// Selects the replica for a read; its locations are groups.
@@ -95,12 +95,12 @@ impl Cluster {
         let nodes = usize::from(config.simulated());
         Cluster {
             placement: Placement::new(config, children),
-            cores: vec![Cores::new(config.node.cores); nodes],
+            cores: vec![NodeCores::new(config.node.cores); nodes],
             leaving: vec![Port::default(); nodes],
             arriving: vec![Port::default(); nodes],
             requests: Slab::default(),
             pieces: Slab::default(),
-            events: Due::default(),
+            events: TypedEventQueue::default(),
             extents: Vec::new(),
             waiting: Vec::new(),
             copies: Copies::new(config.reads, children.len()),
@@ -110,7 +110,7 @@ impl Cluster {
     }
 
     /// Returns the replica for a read.
-    fn replica_to_read(&mut self, part: Stretch, tried: u32) -> Option<u16> {
+    fn replica_to_read(&mut self, part: ComponentPart, tried: u32) -> Option<u16> {
         let of = |replica: usize| {
             let site = self.placement.site(part.unit, replica as u16);
             let group = usize::from(site.group);
@@ -134,7 +134,7 @@ impl Cluster {
     }
 
     /// The client's node has worked for the command: sends its pieces, unless an earlier write conflicts.
-    fn dispatch<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn dispatch<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         match self.requests[request].command.op {
             Op::Read | Op::Flush => self.send_pieces(now, request, way),
             Op::Write | Op::WriteZeroes | Op::Deallocate => {
@@ -145,19 +145,19 @@ impl Cluster {
         }
     }
 
-    fn write<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
+    fn write<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
         let command = self.requests[request].command;
         let (at, end) = (command.offset, command.end());
         if self.extents.iter().any(|it| it.at < end && at < it.end) {
             return false;
         }
-        self.extents.push(Extent { at, end, request });
+        self.extents.push(WriteRange { at, end, request });
         self.send_pieces(now, request, way);
         true
     }
 
     /// Sends pieces that waited for a write that has ended.
-    fn send_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn send_waiting<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if !self.waiting.is_empty() {
             let mut waiting = core::mem::take(&mut self.waiting);
             waiting.retain(|&request| !self.write(now, request, way));
@@ -165,7 +165,7 @@ impl Cluster {
         }
     }
 
-    fn send_pieces<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn send_pieces<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let asked = &mut self.requests[request];
         let rest = now.since(asked.began) - asked.anatomy.total();
         asked.anatomy.add(Part::Tier, rest);
@@ -174,7 +174,14 @@ impl Cluster {
             for group in 0..self.out.len() as Child {
                 if !self.out[usize::from(group)] {
                     let site = self.placement.whole_group(group, client);
-                    self.send(now, request, Stretch::default(), command.payload, site, way);
+                    self.send(
+                        now,
+                        request,
+                        ComponentPart::default(),
+                        command.payload,
+                        site,
+                        way,
+                    );
                 }
             }
         } else {
@@ -185,13 +192,19 @@ impl Cluster {
         }
     }
 
-    fn send_parts<W: Way>(&mut self, now: Time, request: u32, command: &Command, way: &mut W) {
+    fn send_parts<W: TierContext>(
+        &mut self,
+        now: Time,
+        request: u32,
+        command: &Command,
+        way: &mut W,
+    ) {
         let component = self.config.component;
         let mut at = command.offset;
         while at < command.end() {
             let (unit, within) = (at / component, at % component);
             let until = ((unit + 1) * component).min(command.end());
-            let part = Stretch {
+            let part = ComponentPart {
                 unit,
                 within,
                 bytes: (until - at) as u32,
@@ -228,7 +241,7 @@ impl Cluster {
         enough
     }
 
-    fn finish<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn finish<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let asked = self.requests[request];
         self.requests.release(request);
         way.finish(asked.command.id, asked.status, asked.anatomy);
@@ -240,11 +253,11 @@ impl Cluster {
 }
 
 impl Tier for Cluster {
-    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+    fn submit<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
         let client = self
             .placement
             .client(command.offset / self.config.component);
-        let request = self.requests.insert(Request {
+        let request = self.requests.insert(ClusterRequest {
             command: *command,
             client,
             began: now,
@@ -255,28 +268,28 @@ impl Tier for Cluster {
         let work = self.client_work(command);
         let until = self.cores[usize::from(client)].book(now, work);
         match until > now {
-            true => self.events.push(until, Event::Request(request)),
+            true => self.events.push(until, ClusterEvent::Request(request)),
             false => self.dispatch(now, request, way),
         }
     }
 
-    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+    fn completed<W: TierContext>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
         let piece = &mut self.pieces[token];
         self.copies.done(usize::from(piece.site.group));
         piece.anatomy.append(&done.anatomy);
         piece.status = done.status;
-        self.go_on(now, token, way);
+        self.advance_piece(now, token, way);
     }
 
     fn due(&self) -> Time {
         self.events.next()
     }
 
-    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
         while let Some(event) = self.events.pop_due(now) {
             match event {
-                Event::Piece(piece) => self.go_on(now, piece, way),
-                Event::Request(request) => self.dispatch(now, request, way),
+                ClusterEvent::Piece(piece) => self.advance_piece(now, piece, way),
+                ClusterEvent::Request(request) => self.dispatch(now, request, way),
             }
         }
     }
@@ -300,7 +313,7 @@ impl Tier for Cluster {
     fn power_cut(&mut self, now: Time) {
         self.requests = Slab::default();
         self.pieces = Slab::default();
-        self.events = Due::default();
+        self.events = TypedEventQueue::default();
         self.extents.clear();
         self.waiting.clear();
         self.copies.forget();
@@ -324,7 +337,7 @@ impl Tier for Cluster {
         &self,
         at: u64,
         into: &mut [u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unreadable> {
         for piece in self.parts(at, into.len()) {
             let part = &mut into[piece.part.clone()];
@@ -341,7 +354,7 @@ impl Tier for Cluster {
         &mut self,
         at: u64,
         data: &[u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unwritable> {
         for piece in self.parts(at, data.len()) {
             for site in self.sites(piece.unit) {
@@ -352,12 +365,12 @@ impl Tier for Cluster {
         Ok(())
     }
 
-    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn sync_offline(&self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
         let mut groups = (0..self.out.len() as Child).filter(|&it| !self.out[usize::from(it)]);
         groups.try_for_each(|group| below.sync(group))
     }
 
-    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn ChildImages) -> bool {
         self.parts(at, bytes as usize).any(|piece| {
             let mut seen: Option<Vec<u8>> = None;
             self.sites(piece.unit).any(|site| {

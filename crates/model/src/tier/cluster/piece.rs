@@ -1,16 +1,16 @@
 //! A piece of a command, for one replica: its path from the client's node to the replica's group and back.
 
 use super::Cluster;
-use super::events::Event;
+use super::events::ClusterEvent;
 use super::placement::Site;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Op, Payload, Status};
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::time::{Span, Time};
 
 /// A part of a component.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stretch {
+pub(super) struct ComponentPart {
     /// Number of the component.
     pub(super) unit: u64,
     /// Position in it at which the part begins.
@@ -20,7 +20,7 @@ pub(super) struct Stretch {
 
 /// Next step of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum PieceStep {
     /// Out of the client's node.
     Leaves,
     /// Into the replica's node.
@@ -40,12 +40,12 @@ enum Step {
 
 /// A part of a command, for one replica.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct ReplicaPiece {
     request: u32,
-    part: Stretch,
+    part: ComponentPart,
     payload: Payload,
     pub(super) site: Site,
-    step: Step,
+    step: PieceStep,
     /// Status from the group.
     pub(super) status: Status,
     /// Replicas that failed to read it.
@@ -54,51 +54,51 @@ pub(super) struct Piece {
 }
 
 impl Cluster {
-    pub(super) fn send<W: Way>(
+    pub(super) fn send<W: TierContext>(
         &mut self,
         now: Time,
         request: u32,
-        part: Stretch,
+        part: ComponentPart,
         payload: Payload,
         site: Site,
         way: &mut W,
     ) {
         self.requests[request].left += 1;
-        let piece = self.pieces.insert(Piece {
+        let piece = self.pieces.insert(ReplicaPiece {
             request,
             part,
             payload,
             site,
-            step: Step::Leaves,
+            step: PieceStep::Leaves,
             status: Status::Success,
             tried: 0,
             anatomy: Anatomy::ZERO,
         });
-        self.go_on(now, piece, way);
+        self.advance_piece(now, piece, way);
     }
 
     /// Advances a piece, up to the next step at which it must wait.
-    pub(super) fn go_on<W: Way>(&mut self, now: Time, index: u32, way: &mut W) {
+    pub(super) fn advance_piece<W: TierContext>(&mut self, now: Time, index: u32, way: &mut W) {
         loop {
             let piece = self.pieces[index];
             let (until, part, next) = match piece.step {
-                Step::Group => return self.ask_group(index, way),
-                Step::Done if !self.asks_again(index) => return self.ended(now, index, way),
-                Step::Done => continue,
+                PieceStep::Group => return self.ask_group(index, way),
+                PieceStep::Done if !self.asks_again(index) => return self.ended(now, index, way),
+                PieceStep::Done => continue,
                 _ => self.book(now, &piece),
             };
             let piece = &mut self.pieces[index];
             piece.step = next;
             piece.anatomy.add(part, until.since(now));
             if until > now {
-                return self.events.push(until, Event::Piece(index));
+                return self.events.push(until, ClusterEvent::Piece(index));
             }
         }
     }
 
     /// Joins the queue of the next server. Returns when that step ends, the part to which its time is attributed, and
     /// the following step.
-    fn book(&mut self, now: Time, piece: &Piece) -> (Time, Part, Step) {
+    fn book(&mut self, now: Time, piece: &ReplicaPiece) -> (Time, Part, PieceStep) {
         let Site { node, remote, .. } = piece.site;
         let asked = &self.requests[piece.request];
         let (client, node) = (usize::from(asked.client), usize::from(node));
@@ -115,38 +115,50 @@ impl Cluster {
         };
         let ports = (&mut self.leaving, &mut self.arriving);
         match piece.step {
-            Step::Leaves | Step::Arrives if !remote => (now, Part::Network, Step::Stores),
-            Step::Returns | Step::Back if !remote => (now, Part::Network, Step::Ends),
-            Step::Leaves => {
+            PieceStep::Leaves | PieceStep::Arrives if !remote => {
+                (now, Part::Network, PieceStep::Stores)
+            }
+            PieceStep::Returns | PieceStep::Back if !remote => {
+                (now, Part::Network, PieceStep::Ends)
+            }
+            PieceStep::Leaves => {
                 let first = ports.0[client].first_byte(now, network, there);
-                (first, Part::Network, Step::Arrives)
+                (first, Part::Network, PieceStep::Arrives)
             }
-            Step::Arrives => {
+            PieceStep::Arrives => {
                 let last = ports.1[node].last_byte(now, network, there);
-                (last, Part::Network, Step::Stores)
+                (last, Part::Network, PieceStep::Stores)
             }
-            Step::Returns => {
+            PieceStep::Returns => {
                 let first = ports.0[node].first_byte(now, network, back);
-                (first, Part::Network, Step::Back)
+                (first, Part::Network, PieceStep::Back)
             }
-            Step::Back => {
+            PieceStep::Back => {
                 let last = ports.1[client].last_byte(now, network, back);
-                (last, Part::Network, Step::Ends)
+                (last, Part::Network, PieceStep::Ends)
             }
-            Step::Stores => {
+            PieceStep::Stores => {
                 let work = self.config.node.store + message;
-                (self.cores[node].book(now, work), Part::Tier, Step::Group)
+                (
+                    self.cores[node].book(now, work),
+                    Part::Tier,
+                    PieceStep::Group,
+                )
             }
-            Step::Ends | Step::Group | Step::Done => {
+            PieceStep::Ends | PieceStep::Group | PieceStep::Done => {
                 let work = self.config.node.data(back) + message;
-                (self.cores[client].book(now, work), Part::Tier, Step::Done)
+                (
+                    self.cores[client].book(now, work),
+                    Part::Tier,
+                    PieceStep::Done,
+                )
             }
         }
     }
 
-    fn ask_group<W: Way>(&mut self, index: u32, way: &mut W) {
+    fn ask_group<W: TierContext>(&mut self, index: u32, way: &mut W) {
         let piece = &mut self.pieces[index];
-        piece.step = Step::Returns;
+        piece.step = PieceStep::Returns;
         let command = Command {
             offset: piece.site.base + piece.part.within,
             bytes: piece.part.bytes,
@@ -172,14 +184,14 @@ impl Cluster {
         };
         let piece = &mut self.pieces[index];
         piece.site = self.placement.site(part.unit, replica);
-        piece.step = Step::Leaves;
+        piece.step = PieceStep::Leaves;
         piece.status = Status::Success;
         true
     }
 
     /// A piece has ended. All pieces of a command were sent at one time, so the anatomy of the last is that of the
     /// command.
-    fn ended<W: Way>(&mut self, now: Time, index: u32, way: &mut W) {
+    fn ended<W: TierContext>(&mut self, now: Time, index: u32, way: &mut W) {
         let piece = self.pieces[index];
         self.pieces.release(index);
         let group = piece.site.group;

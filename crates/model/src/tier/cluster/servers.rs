@@ -16,15 +16,15 @@ const MESSAGE: u64 = 256;
 
 /// Cores with one queue.
 #[derive(Clone, Debug)]
-pub(super) struct Cores {
+pub(super) struct NodeCores {
     /// When each core becomes free: a heap, the earliest first.
     free: Vec<Time>,
     served: Span,
 }
 
-impl Cores {
-    pub(super) fn new(count: u16) -> Cores {
-        Cores {
+impl NodeCores {
+    pub(super) fn new(count: u16) -> NodeCores {
+        NodeCores {
             free: vec![Time::ZERO; usize::from(count)],
             served: Span::ZERO,
         }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn cores_take_from_one_queue_and_count_what_they_have_done() {
-        let mut cores = Cores::new(2);
+        let mut cores = NodeCores::new(2);
         let mut book = |at, work| cores.book(us(at), Span::from_us(work));
         assert_eq!(book(0, 10), us(10));
         assert_eq!(book(0, 4), us(4));
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn many_cores_do_as_much_as_there_are_of_them() {
-        let mut cores = Cores::new(7);
+        let mut cores = NodeCores::new(7);
         let last = (0..7000).map(|_| cores.book(us(0), Span::from_us(1))).max();
         assert_eq!(last, Some(us(1000)));
     }

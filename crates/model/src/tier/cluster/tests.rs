@@ -4,10 +4,10 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{ClusterConfig, Network, Node};
+use super::{ClusterConfig, Network, NodeConfig};
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Op, Status};
-use crate::data::Trouble;
+use crate::data::DriveFault;
 use crate::device::{Device, Gauge};
 use crate::media::ram::RamConfig;
 use crate::media::{DriveConfig, Medium, Precondition, xpoint};
@@ -40,7 +40,7 @@ fn costly() -> ClusterConfig {
             delay: Span::from_us(15),
             message: Span::from_us(2),
         },
-        node: Node {
+        node: NodeConfig {
             cores: 3,
             client: Span::from_us(6),
             owner: Span::from_us(5),
@@ -157,12 +157,12 @@ fn load(count: u32, bytes: u64, mean: Span) -> Vec<(Time, Command)> {
     let mut now = Time::ZERO + Span::from_ms(1);
     let mut load = vec![(Time::ZERO, Command::write(0, 0, 4096))];
     for id in 1..count {
-        now += Span::from_ns(random.below(2 * mean.ns()));
-        let at = random.below(bytes / 4096 - 16) * 4096;
-        let length = 4096 * (1 + random.below(16) as u32);
+        now += Span::from_ns(random.uniform_below(2 * mean.ns()));
+        let at = random.uniform_below(bytes / 4096 - 16) * 4096;
+        let length = 4096 * (1 + random.uniform_below(16) as u32);
         load.push((
             now,
-            match random.below(10) {
+            match random.uniform_below(10) {
                 0..5 => Command::read(id, at, length),
                 5..9 => Command::write(id, at, length),
                 _ => Command::new(id, Op::Deallocate, at, length),
@@ -398,12 +398,12 @@ fn goes_on_without_a_group_and_not_without_two_nodes() {
     assert_eq!(ends(&mut pool, Op::Write).1, [DONE]);
     // Both groups of the first node.
     let at = ends(&mut pool, Op::Read).0;
-    pool.befall(at, 0, Trouble::Dies);
-    pool.befall(at, 1, Trouble::Dies);
+    pool.befall(at, 0, DriveFault::Dies);
+    pool.befall(at, 1, DriveFault::Dies);
     assert_eq!(ends(&mut pool, Op::Read).1, [DONE]);
     assert_eq!(ends(&mut pool, Op::Write).1, [DONE]);
     let at = ends(&mut pool, Op::Flush).0;
-    pool.befall(at, 2, Trouble::Dies);
+    pool.befall(at, 2, DriveFault::Dies);
     let (_, seen) = ends(&mut pool, Op::Write);
     assert!(
         seen.contains(&Status::Gone) && seen.contains(&DONE),
@@ -435,7 +435,7 @@ fn what_cannot_be_a_cluster_is_refused() {
         fold: 3,
         replicas: 5,
         component: 1000,
-        node: Node {
+        node: NodeConfig {
             cores: 0,
             ..costly().node
         },

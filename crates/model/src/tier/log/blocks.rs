@@ -3,14 +3,14 @@
 //! The data may be newer than the write of the entry: the data that a commit guarantees is included, possibly with
 //! later writes.
 
-use super::layout::{self, Content, Entry, HEADER, Header, UNIT};
-use super::{IntentLog, Unlogged, Way};
+use super::layout::{self, HEADER, LogBlockHeader, LogContent, LogEntry, UNIT};
+use super::{IntentLog, TierContext, UnloggedWrite};
 use crate::command::Payload;
 use crate::data::Buffers;
 
 impl IntentLog {
     /// Puts the writes of a block into a buffer, after its header.
-    pub(super) fn fill_block<W: Way>(&mut self, block: u32, way: &mut W) {
+    pub(super) fn fill_block<W: TierContext>(&mut self, block: u32, way: &mut W) {
         if !W::Buffers::REAL {
             return;
         }
@@ -22,7 +22,7 @@ impl IntentLog {
         for write in &this.carried {
             way.buffers().put(payload.skip(at), &entry(write).encode());
             at += HEADER as u32;
-            if write.content == Content::Data {
+            if write.content == LogContent::Data {
                 self.copy_data(write, payload.skip(at), way);
                 at += write.bytes;
             }
@@ -32,7 +32,7 @@ impl IntentLog {
     }
 
     /// Copies the data of a write, as it is in memory now; data that is no longer in memory is not needed.
-    fn copy_data<W: Way>(&self, write: &Unlogged, to: Payload, way: &mut W) {
+    fn copy_data<W: TierContext>(&self, write: &UnloggedWrite, to: Payload, way: &mut W) {
         let (mut at, end) = (write.offset, write.offset + u64::from(write.bytes));
         while at < end {
             let number = at / self.record;
@@ -52,7 +52,7 @@ impl IntentLog {
 
     /// Writes the header of a block that has got its location. If it had one before, the header is kept, because the
     /// location of the next block may have changed since.
-    pub(super) fn head_block<W: Way>(&mut self, block: u32, way: &mut W) {
+    pub(super) fn head_block<W: TierContext>(&mut self, block: u32, way: &mut W) {
         let this = &self.issuer.blocks[block];
         let payload = this.payload;
         let mut magic = [0; 4];
@@ -65,7 +65,7 @@ impl IntentLog {
         }
         let mut onward = self.onward();
         onward.number = this.number;
-        let header = Header {
+        let header = LogBlockHeader {
             pool: layout::folded(self.life.pool),
             epoch: self.life.epoch,
             count: this.carried.len() as u16,
@@ -82,8 +82,8 @@ impl IntentLog {
     }
 }
 
-fn entry(write: &Unlogged) -> Entry {
-    Entry {
+fn entry(write: &UnloggedWrite) -> LogEntry {
+    LogEntry {
         offset: write.offset,
         bytes: write.bytes,
         group: write.group,

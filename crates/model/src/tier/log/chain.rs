@@ -13,22 +13,23 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::layout::{
-    self, Content, Entry, HEADER, Header, LARGEST_BLOCK, Onward, Root, SECTOR, UNIT,
+    self, HEADER, LARGEST_BLOCK, LogBlockHeader, LogContent, LogContinuation, LogEntry, Root,
+    SECTOR, UNIT,
 };
 use super::tables::kept;
 use super::{IntentLog, MAIN};
 use crate::data;
 use crate::tier::Child;
-use crate::tier::below::Standing;
-use crate::tier::offline::Below;
+use crate::tier::below::SliceState;
+use crate::tier::offline::ChildImages;
 use crate::tier::planted::{self, Bug};
 
 /// Location of a block.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct BlockLocation {
     pub(super) child: Child,
     pub(super) at: u64,
-    pub(super) header: Header,
+    pub(super) header: LogBlockHeader,
     /// Whether it references records on the main pool.
     pub(super) names: bool,
     /// Content, unless too much is in memory already.
@@ -36,11 +37,11 @@ pub(super) struct Place {
 }
 
 /// A write in a block, with its data if the block contains it.
-pub(super) type Write<'a> = (Entry, &'a [u8]);
+pub(super) type Write<'a> = (LogEntry, &'a [u8]);
 
 /// Blocks after the first gap.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Beyond {
+pub(super) struct LogTail {
     pub(super) blocks: u64,
     /// The highest block number that one of them states as durable.
     pub(super) durable: u64,
@@ -52,12 +53,12 @@ pub(super) struct Chain<'a> {
     pub(super) root: &'a Root,
     /// Bytes of the main pool, and of the ring of each log device.
     pub(super) bytes: Vec<u64>,
-    pub(super) below: &'a mut dyn Below,
+    pub(super) below: &'a mut dyn ChildImages,
 }
 
 impl Chain<'_> {
     /// Returns all blocks, in order, and the position after them.
-    pub(super) fn walk(&mut self) -> (Vec<Place>, Onward) {
+    pub(super) fn walk(&mut self) -> (Vec<BlockLocation>, LogContinuation) {
         let mut places = Vec::new();
         let mut next = self.root.onward.clone();
         let (mut behind, mut kept) = (0, 0);
@@ -78,7 +79,7 @@ impl Chain<'_> {
     }
 
     /// Returns the next block; the last block on the main pool ends at `behind`.
-    fn next(&mut self, next: &Onward, behind: u64) -> Option<(Place, u32)> {
+    fn next(&mut self, next: &LogContinuation, behind: u64) -> Option<(BlockLocation, u32)> {
         let heads: Vec<(Child, u64)> = self.heads(next).collect();
         let main = [next.main, behind].into_iter().filter(|it| *it != 0);
         let main = main.map(|at| (MAIN, at));
@@ -107,10 +108,10 @@ impl Chain<'_> {
     }
 
     /// Returns possible positions of the next block on the log devices that are present.
-    fn heads(&self, next: &Onward) -> impl Iterator<Item = (Child, u64)> + use<> {
+    fn heads(&self, next: &LogContinuation) -> impl Iterator<Item = (Child, u64)> + use<> {
         let there: Vec<bool> = (1..self.bytes.len() as Child)
             .map(|child| {
-                let current = self.below.standing(child) == Standing::Current;
+                let current = self.below.standing(child) == SliceState::Current;
                 self.below.present(child) && current
             })
             .collect();
@@ -132,20 +133,25 @@ impl Chain<'_> {
     }
 
     /// Reads a header of this epoch.
-    fn header(&mut self, child: Child, at: u64) -> Option<(Header, u32)> {
+    fn header(&mut self, child: Child, at: u64) -> Option<(LogBlockHeader, u32)> {
         if at > self.bytes[usize::from(child)].saturating_sub(UNIT) {
             return None;
         }
         let mut block = [0; SECTOR as usize];
         self.below.read(child, at, &mut block).ok()?;
-        let (header, sum) = Header::decode(&block)?;
+        let (header, sum) = LogBlockHeader::decode(&block)?;
         let own = header.pool == layout::folded(self.root.pool)
             && header.onward.heads.len() + 1 == self.bytes.len()
             && (header.epoch == self.root.epoch || planted::has(Bug::ReplaysOtherLives));
         own.then_some((header, sum))
     }
 
-    fn try_at(&mut self, child: Child, at: u64, next: &Onward) -> Option<(Place, u32)> {
+    fn try_at(
+        &mut self,
+        child: Child,
+        at: u64,
+        next: &LogContinuation,
+    ) -> Option<(BlockLocation, u32)> {
         let (header, sum) = self.header(child, at)?;
         let follows = header.onward.previous == next.previous
             || planted::has(Bug::ReplaysOtherLives)
@@ -153,7 +159,7 @@ impl Chain<'_> {
         if header.onward.number != next.number || !follows {
             return None;
         }
-        let mut place = Place {
+        let mut place = BlockLocation {
             child,
             at,
             header,
@@ -163,7 +169,7 @@ impl Chain<'_> {
         let data = self.read(&place)?;
         let writes = self.writes(&place, &data)?;
         let named = writes.iter().map(|it| it.0);
-        let named: Vec<Entry> = named.filter(|it| it.content == Content::Named).collect();
+        let named: Vec<LogEntry> = named.filter(|it| it.content == LogContent::Named).collect();
         place.names = !named.is_empty();
         place.data = Some(data);
         named
@@ -173,7 +179,7 @@ impl Chain<'_> {
     }
 
     /// Reads the content of a block; `None` if it cannot be read or does not match its header.
-    pub(super) fn read(&mut self, place: &Place) -> Option<Vec<u8>> {
+    pub(super) fn read(&mut self, place: &BlockLocation) -> Option<Vec<u8>> {
         if place.data.is_some() {
             return place.data.clone();
         }
@@ -190,14 +196,18 @@ impl Chain<'_> {
     }
 
     /// Returns the writes in a block.
-    pub(super) fn writes<'b>(&self, place: &Place, data: &'b [u8]) -> Option<Vec<Write<'b>>> {
+    pub(super) fn writes<'b>(
+        &self,
+        place: &BlockLocation,
+        data: &'b [u8],
+    ) -> Option<Vec<Write<'b>>> {
         let mut rest = data.get(HEADER as usize..)?;
         let mut writes = Vec::new();
         for _ in 0..place.header.count {
-            let entry = Entry::decode(rest)?;
+            let entry = LogEntry::decode(rest)?;
             rest = &rest[HEADER as usize..];
             let bytes = match entry.content {
-                Content::Data => entry.bytes as usize,
+                LogContent::Data => entry.bytes as usize,
                 _ => 0,
             };
             let end = entry.offset.checked_add(entry.bytes.into())?;
@@ -216,8 +226,8 @@ impl Chain<'_> {
 
     /// Whether a record on the main pool matches the entry that references it. Entries whose group is on the main pool
     /// are not checked.
-    fn is_named(&mut self, entry: &Entry) -> bool {
-        if entry.content != Content::Named || self.is_on_main(entry) {
+    fn is_named(&mut self, entry: &LogEntry) -> bool {
+        if entry.content != LogContent::Named || self.is_on_main(entry) {
             return true;
         }
         let record = self.tier.record;
@@ -233,12 +243,17 @@ impl Chain<'_> {
     }
 
     /// Whether the group of a write is on the main pool.
-    pub(super) fn is_on_main(&self, entry: &Entry) -> bool {
+    pub(super) fn is_on_main(&self, entry: &LogEntry) -> bool {
         entry.group < self.root.number && !planted::has(Bug::ReplaysOldGroups)
     }
 
     /// Searches for the next block after later ones of this epoch.
-    fn behind_others(&mut self, child: Child, mut at: u64, next: &Onward) -> Option<(Place, u32)> {
+    fn behind_others(
+        &mut self,
+        child: Child,
+        mut at: u64,
+        next: &LogContinuation,
+    ) -> Option<(BlockLocation, u32)> {
         let end = self.bytes[usize::from(child)];
         while at < end {
             let (header, _) = self.header(child, at)?;
@@ -255,7 +270,7 @@ impl Chain<'_> {
     }
 
     /// Returns headers after the end of the log, with their positions.
-    fn later(&mut self, next: &Onward) -> Vec<(Child, u64, Header)> {
+    fn later(&mut self, next: &LogContinuation) -> Vec<(Child, u64, LogBlockHeader)> {
         let mut places: Vec<(Child, u64)> = Vec::new();
         let mut heads: Vec<(Child, u64)> = self.heads(next).collect();
         heads.dedup();
@@ -281,16 +296,16 @@ impl Chain<'_> {
     }
 
     /// Returns the blocks after the end of the log.
-    pub(super) fn beyond(&mut self, next: &Onward) -> Beyond {
+    pub(super) fn scan_tail(&mut self, next: &LogContinuation) -> LogTail {
         let later = self.later(next);
-        Beyond {
+        LogTail {
             blocks: later.len() as u64,
             durable: later.iter().map(|it| it.2.durable).max().unwrap_or(0),
         }
     }
 
     /// A planted bug: the first block after the gap.
-    fn past_the_gap(&mut self, next: &Onward) -> Option<(Place, u32)> {
+    fn past_the_gap(&mut self, next: &LogContinuation) -> Option<(BlockLocation, u32)> {
         let later = self.later(next).into_iter();
         let (child, at, header) = later.min_by_key(|it| it.2.onward.number)?;
         self.try_at(child, at, &header.onward)

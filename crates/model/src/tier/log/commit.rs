@@ -13,10 +13,11 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layout::{Content, HEADER, SECTOR, UNIT};
+use super::layout::{HEADER, LogContent, SECTOR, UNIT};
 use super::queue::Urgency;
 use super::{
-    Due, IntentLog, IntentLogConfig, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within,
+    IntentLog, IntentLogConfig, LogEvent, LogPurpose, Logbias, MAIN, SyncPolicy, TierContext,
+    UnloggedWrite, tier_anatomy,
 };
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Payload, Status};
@@ -34,7 +35,7 @@ const WAITS: u64 = 10;
 const SHORTEST_WAIT: Span = Span::from_us(5);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum LogBlockState {
     /// The block accepts records.
     Filling,
     /// The block waits for the software, or its writes are in flight.
@@ -48,7 +49,7 @@ enum State {
 /// A log block.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    state: State,
+    state: LogBlockState,
     /// Number, once the block is sent, and its data.
     pub(super) number: u64,
     pub(super) payload: Payload,
@@ -57,7 +58,7 @@ pub(super) struct Block {
     goes_at: Time,
     bulk: bool,
     /// Writes in the block, and the commits that wait for it.
-    pub(super) carried: Vec<Unlogged>,
+    pub(super) carried: Vec<UnloggedWrite>,
     waiters: Vec<u32>,
     /// Number of commands in flight.
     left: u32,
@@ -95,7 +96,7 @@ pub(super) struct Issuer {
     /// The log device that is used next.
     turn: usize,
     /// Memory of completed blocks, for reuse.
-    spare: Vec<(Vec<Unlogged>, Vec<u32>)>,
+    spare: Vec<(Vec<UnloggedWrite>, Vec<u32>)>,
 }
 
 impl Default for Issuer {
@@ -121,7 +122,7 @@ impl Default for Issuer {
 impl Issuer {
     /// Creates a state that continues after the block with this number and header checksum: all blocks up to it are
     /// durable.
-    pub(super) fn after(last: u64, previous: u32) -> Issuer {
+    pub(super) fn from_last_block(last: u64, previous: u32) -> Issuer {
         Issuer {
             last,
             previous,
@@ -131,14 +132,14 @@ impl Issuer {
     }
 
     /// Releases the buffers of its blocks.
-    pub(super) fn give_back(&mut self, buffers: &mut impl Buffers) {
+    pub(super) fn release_buffers(&mut self, buffers: &mut impl Buffers) {
         for block in self.blocks.all_mut() {
-            buffers.give_back(core::mem::take(&mut block.payload));
+            buffers.release(core::mem::take(&mut block.payload));
         }
     }
 
     /// Returns the writes in blocks that are not durable.
-    pub(super) fn carried(&self) -> impl Iterator<Item = &Unlogged> {
+    pub(super) fn carried(&self) -> impl Iterator<Item = &UnloggedWrite> {
         let of = |&block: &u32| self.blocks[block].carried.iter();
         self.chain.iter().flat_map(of)
     }
@@ -146,7 +147,7 @@ impl Issuer {
     /// Returns the block that accepts records.
     fn filling(&self) -> Option<u32> {
         let last = *self.chain.back()?;
-        (self.blocks[last].state == State::Filling).then_some(last)
+        (self.blocks[last].state == LogBlockState::Filling).then_some(last)
     }
 
     /// Returns the block that accepts records; creates one if there is none.
@@ -156,7 +157,7 @@ impl Issuer {
         }
         let (carried, waiters) = self.spare.pop().unwrap_or_default();
         let block = self.blocks.insert(Block {
-            state: State::Filling,
+            state: LogBlockState::Filling,
             number: 0,
             payload: Payload::default(),
             used: HEADER,
@@ -176,20 +177,20 @@ impl Issuer {
     }
 
     fn close(&mut self, block: u32) {
-        self.blocks[block].state = State::Writing;
+        self.blocks[block].state = LogBlockState::Writing;
         self.closed.push_back(block);
     }
 
     /// Adds a write to blocks, split into pieces if necessary. If the write references records, each record is a piece.
     /// Data is split only between sectors: a block that is missing after a crash must not leave part of a sector.
-    fn put(&mut self, write: Unlogged, config: &IntentLogConfig) {
+    fn put(&mut self, write: UnloggedWrite, config: &IntentLogConfig) {
         let record = u64::from(config.record);
         let (mut at, mut left) = (write.offset, write.bytes);
         loop {
             let block = self.fill();
             let free = u64::from(config.block) - self.blocks[block].used;
             let data = match write.content {
-                Content::Data => u64::from(left),
+                LogContent::Data => u64::from(left),
                 _ => 0,
             };
             if free < HEADER + data.min(UNIT) {
@@ -206,11 +207,11 @@ impl Issuer {
             block.used += HEADER + piece;
             block.bulk |= bulk;
             let bytes = match write.content {
-                Content::Data => piece as u32,
-                Content::Named => left.min((record - at % record) as u32),
-                Content::Zeroes => left,
+                LogContent::Data => piece as u32,
+                LogContent::Named => left.min((record - at % record) as u32),
+                LogContent::Zeroes => left,
             };
-            block.carried.push(Unlogged {
+            block.carried.push(UnloggedWrite {
                 offset: at,
                 bytes,
                 ..write
@@ -226,7 +227,7 @@ impl Issuer {
 
 impl IntentLog {
     /// The software has worked on a commit: it is combined with others.
-    pub(super) fn commit<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn commit<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Tier);
         if self.suspended {
             return self.refuse(now, request, way);
@@ -236,7 +237,7 @@ impl IntentLog {
     }
 
     /// Processes all waiting commits, unless previous blocks still have to be prepared.
-    fn take_commits<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn take_commits<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let issuer = &mut self.issuer;
         if issuer.busy || !issuer.closed.is_empty() || issuer.waiting.is_empty() {
             return;
@@ -261,7 +262,7 @@ impl IntentLog {
                 issuer.burst = 0;
             } else if issuer.blocks[block].goes_at == Time::NEVER {
                 issuer.blocks[block].goes_at = now + waits;
-                self.at(now + waits, Due::Waited(block));
+                self.schedule(now + waits, LogEvent::Waited(block));
             }
         }
         // There was nothing to log, and no block is in flight.
@@ -290,13 +291,13 @@ impl IntentLog {
         if let Some(&block) = self.issuer.closed.front() {
             self.issuer.busy = true;
             let takes = self.config.cpu.block;
-            self.work(now, takes, Due::Issue(block));
+            self.work(now, takes, LogEvent::Issue(block));
         }
     }
 
     /// A block is ready: sends it to a log device or to the main pool, and the records that it references to the main
     /// pool.
-    pub(super) fn issue<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+    pub(super) fn issue<W: TierContext>(&mut self, now: Time, block: u32, way: &mut W) {
         self.issuer.busy = false;
         self.issuer.closed.pop_front();
         // The block, and the records that it references, are freed with the current open group, so there must be one.
@@ -307,7 +308,7 @@ impl IntentLog {
         (this.sent, this.since) = (now, now);
         for index in 0..this.carried.len() {
             let write = self.issuer.blocks[block].carried[index];
-            if write.content == Content::Named {
+            if write.content == LogContent::Named {
                 let named = self.write_early(block, write, way);
                 self.issuer.blocks[block].carried[index] = named;
             }
@@ -320,7 +321,7 @@ impl IntentLog {
     }
 
     /// Sends a block to a location with enough space.
-    fn place<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+    fn place<W: TierContext>(&mut self, now: Time, block: u32, way: &mut W) {
         self.open_group(now);
         let this = &mut self.issuer.blocks[block];
         this.left += 1;
@@ -359,38 +360,43 @@ impl IntentLog {
             payload: self.issuer.blocks[block].payload,
             ..Command::write(0, at, bytes as u32)
         };
-        let what = (child as Child, What::Block { block });
+        let what = (child as Child, LogPurpose::Block { block });
         self.send(what, Some(urgency), command, way);
     }
 
     /// A block fits nowhere (which should not happen): no further writes are acknowledged.
-    fn no_room<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+    fn no_room<W: TierContext>(&mut self, now: Time, block: u32, way: &mut W) {
         self.suspended = true;
         let this = &mut self.issuer.blocks[block];
         this.left -= 1;
         this.status = Status::WriteFault;
         if this.left == 0 {
-            this.state = State::Done;
+            this.state = LogBlockState::Done;
             self.end_blocks(now, way);
         }
     }
 
     /// Writes a dirty record that a block references to its final location, unless that has been done. Returns the
     /// write with its location.
-    fn write_early<W: Way>(&mut self, block: u32, write: Unlogged, way: &mut W) -> Unlogged {
+    fn write_early<W: TierContext>(
+        &mut self,
+        block: u32,
+        write: UnloggedWrite,
+        way: &mut W,
+    ) -> UnloggedWrite {
         let Some(handle) = self.records.find(write.offset / self.record) else {
             // Its group is on the main pool.
             return write;
         };
         let record = *self.records.get(handle);
         if record.hole {
-            return Unlogged {
-                content: Content::Zeroes,
+            return UnloggedWrite {
+                content: LogContent::Zeroes,
                 ..write
             };
         }
         if record.open && record.early != super::records::NONE {
-            return Unlogged {
+            return UnloggedWrite {
                 slot: record.early,
                 sum: record.early_sum,
                 ..write
@@ -420,13 +426,13 @@ impl IntentLog {
             payload,
             ..Command::write(0, u64::from(slot) * self.record, self.config.record)
         };
-        let what = (MAIN, What::Early { block });
+        let what = (MAIN, LogPurpose::Early { block });
         self.send(what, Some(Urgency::Urgent), command, way);
-        Unlogged { slot, sum, ..write }
+        UnloggedWrite { slot, sum, ..write }
     }
 
     /// A write of a block, or of a record that it references, has completed.
-    pub(super) fn block_written<W: Way>(
+    pub(super) fn block_written<W: TierContext>(
         &mut self,
         now: Time,
         (block, child): (u32, Child),
@@ -448,7 +454,7 @@ impl IntentLog {
         if this.left > 0 {
             return;
         }
-        let took = within(&done.anatomy, now.since(this.since));
+        let took = tier_anatomy(&done.anatomy, now.since(this.since));
         this.anatomy.append(&took);
         this.since = now;
         let (touched, nobody) = (this.touched, this.waiters.is_empty());
@@ -457,15 +463,15 @@ impl IntentLog {
             let next = place.and_then(|place| self.issuer.chain.get(place + 1));
             if let Some(&next) = next {
                 let next = &mut self.issuer.blocks[next];
-                if matches!(next.state, State::Filling | State::Writing) {
+                if matches!(next.state, LogBlockState::Filling | LogBlockState::Writing) {
                     next.touched |= touched;
-                    self.issuer.blocks[block].state = State::Deferred;
+                    self.issuer.blocks[block].state = LogBlockState::Deferred;
                     return;
                 }
             }
         }
         if planted::has(Bug::LogNotFlushed) {
-            self.issuer.blocks[block].state = State::Done;
+            self.issuer.blocks[block].state = LogBlockState::Done;
             return self.end_blocks(now, way);
         }
         self.flush_block(block, way);
@@ -473,37 +479,37 @@ impl IntentLog {
 
     /// A log device failed to write a block or to make it durable. It is not used until it returns. The main pool takes
     /// the block, and earlier blocks that would have been flushed with it.
-    fn elsewhere<W: Way>(&mut self, now: Time, block: u32, child: Child, way: &mut W) {
+    fn elsewhere<W: TierContext>(&mut self, now: Time, block: u32, child: Child, way: &mut W) {
         self.rings[usize::from(child) - 1].broken = true;
         let issuer = &self.issuer;
         let before = issuer.chain.iter().copied().take_while(|&it| it != block);
         let there = |&it: &u32| {
             let it = &issuer.blocks[it];
-            it.state == State::Deferred && it.touched & 1 << child != 0
+            it.state == LogBlockState::Deferred && it.touched & 1 << child != 0
         };
         let again: Vec<u32> = before.filter(there).chain([block]).collect();
         for block in again {
             let this = &mut self.issuer.blocks[block];
             this.touched &= !(1 << child);
-            this.state = State::Writing;
+            this.state = LogBlockState::Writing;
             self.place(now, block, way);
         }
     }
 
-    fn flush_block<W: Way>(&mut self, block: u32, way: &mut W) {
+    fn flush_block<W: TierContext>(&mut self, block: u32, way: &mut W) {
         let this = &mut self.issuer.blocks[block];
-        this.state = State::Flushing;
+        this.state = LogBlockState::Flushing;
         let touched = this.touched;
         for child in 0..self.queues.len() as Child {
             if touched & 1 << child != 0 {
                 self.issuer.blocks[block].left += 1;
-                let what = (child, What::BlockFlush { block });
+                let what = (child, LogPurpose::BlockFlush { block });
                 self.send(what, None, Command::flush(0), way);
             }
         }
     }
 
-    pub(super) fn block_flushed<W: Way>(
+    pub(super) fn block_flushed<W: TierContext>(
         &mut self,
         now: Time,
         (block, child): (u32, Child),
@@ -524,14 +530,14 @@ impl IntentLog {
         if this.left > 0 {
             return;
         }
-        if this.state == State::Writing {
+        if this.state == LogBlockState::Writing {
             // Meanwhile the main pool has it, instead of a log device that failed.
             return self.flush_block(block, way);
         }
-        let took = within(&done.anatomy, now.since(this.since));
+        let took = tier_anatomy(&done.anatomy, now.since(this.since));
         this.anatomy.append(&took);
         this.since = now;
-        this.state = State::Done;
+        this.state = LogBlockState::Done;
         if planted::has(Bug::LogOutOfOrder) {
             self.end_early(now, block, way);
         }
@@ -539,7 +545,7 @@ impl IntentLog {
     }
 
     /// A planted bug: commits that wait for a block complete although earlier blocks are not durable.
-    fn end_early<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+    fn end_early<W: TierContext>(&mut self, now: Time, block: u32, way: &mut W) {
         for request in core::mem::take(&mut self.issuer.blocks[block].waiters) {
             self.spend(now, request, Part::Tier);
             self.finish(request, way);
@@ -547,13 +553,13 @@ impl IntentLog {
     }
 
     /// Completes blocks in order; those that were flushed with another block complete with it.
-    fn end_blocks<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn end_blocks<W: TierContext>(&mut self, now: Time, way: &mut W) {
         loop {
             let issuer = &self.issuer;
-            let deferred = |&&it: &&u32| issuer.blocks[it].state == State::Deferred;
+            let deferred = |&&it: &&u32| issuer.blocks[it].state == LogBlockState::Deferred;
             let count = issuer.chain.iter().take_while(deferred).count();
             let flushed = issuer.chain.get(count);
-            if flushed.is_none_or(|&it| issuer.blocks[it].state != State::Done) {
+            if flushed.is_none_or(|&it| issuer.blocks[it].state != LogBlockState::Done) {
                 return;
             }
             for _ in 0..=count {
@@ -564,13 +570,13 @@ impl IntentLog {
         }
     }
 
-    fn end_block<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+    fn end_block<W: TierContext>(&mut self, now: Time, block: u32, way: &mut W) {
         let this = &mut self.issuer.blocks[block];
         let mut carried = core::mem::take(&mut this.carried);
         let mut waiters = core::mem::take(&mut this.waiters);
         let (sent, since, status) = (this.sent, this.since, this.status);
         let anatomy = this.anatomy;
-        way.buffers().give_back(core::mem::take(&mut this.payload));
+        way.buffers().release(core::mem::take(&mut this.payload));
         if status == Status::Success {
             self.issuer.durable = this.number;
         }
@@ -584,7 +590,7 @@ impl IntentLog {
             // Before the block was sent it waited for other commits; after it was flushed, for earlier blocks.
             self.spend(sent.max(self.requests[request].since), request, Part::Tier);
             let waiting = &mut self.requests[request];
-            let of_block = within(&anatomy, since.since(waiting.since));
+            let of_block = tier_anatomy(&anatomy, since.since(waiting.since));
             waiting.anatomy.append(&of_block);
             waiting.since = waiting.since.max(since);
             waiting.status = status;

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use super::layout::{self, LARGEST_BLOCK, UNIT};
 use super::{IntentLog, recover, tables};
-use crate::tier::offline::{Below, Damage};
-use crate::tier::{Child, Durable, Loss, Promise, TierSettings};
+use crate::tier::offline::{ChildImages, Damage};
+use crate::tier::{Child, DurabilityPoint, Loss, Promise, TierSettings};
 use crate::time::Span;
 
 /// Without a log device, or for throughput, larger writes go to their final location, and the log references them.
@@ -166,15 +166,15 @@ impl TierSettings for IntentLogConfig {
         let logs: Vec<Loss> = children[1..].iter().map(|log| log.loss.clone()).collect();
         let uses_logs = self.logbias == Logbias::Latency && !logs.is_empty();
         let (durable, loss) = match self.sync {
-            SyncPolicy::Disabled => (Durable::Later, Loss::any(vec![main, Loss::Ram])),
+            SyncPolicy::Disabled => (DurabilityPoint::Later, Loss::any(vec![main, Loss::Ram])),
             _ if uses_logs => {
                 let log_and_ram = Loss::all(vec![Loss::any(logs), Loss::Ram]);
-                (Durable::Flushed, Loss::any(vec![main, log_and_ram]))
+                (DurabilityPoint::Flushed, Loss::any(vec![main, log_and_ram]))
             }
-            _ => (Durable::Flushed, main),
+            _ => (DurabilityPoint::Flushed, main),
         };
         let durable = match (self.sync, durable) {
-            (SyncPolicy::Always, _) => Durable::Acknowledged,
+            (SyncPolicy::Always, _) => DurabilityPoint::Acknowledged,
             (_, durable) => durable,
         };
         Promise { durable, loss }
@@ -261,7 +261,12 @@ impl TierSettings for IntentLogConfig {
         false
     }
 
-    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+    fn format(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn ChildImages,
+    ) -> Result<(), Damage> {
         recover::format(self.build(children), children, pool, below)
     }
 
@@ -269,7 +274,7 @@ impl TierSettings for IntentLogConfig {
         &self,
         children: &[u64],
         pool: u128,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<IntentLog, Damage> {
         recover::recover(self.build(children), children, pool, below)
     }

@@ -10,12 +10,12 @@
 
 use alloc::vec::Vec;
 
-use super::layout::{self, LARGEST_BLOCK, Onward, Root, UNIT};
+use super::layout::{self, LARGEST_BLOCK, LogContinuation, Root, UNIT};
 use super::queue::Urgency;
 use super::records::NONE;
-use super::room::{Ring, Room};
+use super::room::{BlockRing, SlotAllocator};
 use super::tables::LEVELS;
-use super::{Due, IntentLog, MAIN, Way, What};
+use super::{IntentLog, LogEvent, LogPurpose, MAIN, TierContext};
 use crate::command::{Command, Payload};
 use crate::data::Buffers;
 use crate::tier::planted::{self, Bug};
@@ -67,7 +67,7 @@ pub(super) struct Groups {
     /// Previous slots of the records.
     old: Vec<u32>,
     /// Position of the log when the group was closed.
-    onward: Onward,
+    onward: LogContinuation,
     /// Number of slots allocated until the group was closed, and until the last one on the main pool was closed.
     takes: u64,
     synced_takes: u64,
@@ -75,7 +75,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Creates the groups after the one that is on the main pool.
-    pub(super) fn after(synced: u64) -> Groups {
+    pub(super) fn from_synced(synced: u64) -> Groups {
         Groups {
             open: synced,
             synced,
@@ -99,7 +99,7 @@ impl Groups {
         &mut self,
         bytes: u64,
         record: u64,
-        room: &mut Room,
+        room: &mut SlotAllocator,
     ) -> Option<u64> {
         if self.next + bytes > self.end {
             let count = bytes.div_ceil(record) as u32;
@@ -131,12 +131,12 @@ impl IntentLog {
         if self.groups.opened.is_none() {
             self.groups.opened = Some(now);
             self.groups.open = self.groups.open.max(self.groups.synced + 1);
-            self.at(now + self.config.txg, Due::Group);
+            self.schedule(now + self.config.txg, LogEvent::Group);
         }
     }
 
     /// A group may have reached its maximum age.
-    pub(super) fn group_is_old<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn group_is_old<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let old = |opened: Time| opened + self.config.txg <= now;
         if self.groups.opened.is_some_and(old) {
             self.groups.ripe = true;
@@ -145,7 +145,7 @@ impl IntentLog {
     }
 
     /// Closes the open group if it contains enough.
-    pub(super) fn kick_group<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn kick_group<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let dirty = self.groups.records.len() as u64 * self.record;
         let enough = self.dirty_max * CLOSES_AT / 100;
         let churned = self.takes() > self.most_takes() || self.is_short();
@@ -156,7 +156,7 @@ impl IntentLog {
     }
 
     /// Starts to write the open group, unless the previous one is still being written.
-    fn close_group<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn close_group<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let groups = &mut self.groups;
         if groups.phase != Phase::Idle || groups.opened.is_none() || self.suspended {
             return;
@@ -168,9 +168,9 @@ impl IntentLog {
         groups.writing_logged = core::mem::take(&mut groups.logged);
         groups.writing_slots.append(&mut groups.slots);
         (groups.next, groups.end) = (0, 0);
-        self.rings.iter_mut().for_each(Ring::close);
+        self.rings.iter_mut().for_each(BlockRing::close);
         if planted::has(Bug::LogFreedEarly) {
-            self.rings.iter_mut().for_each(Ring::release);
+            self.rings.iter_mut().for_each(BlockRing::release);
         }
         let mut handles = core::mem::take(&mut self.groups.records);
         handles.sort_unstable_by_key(|&it| self.records.get(it).number);
@@ -189,7 +189,7 @@ impl IntentLog {
     }
 
     /// Allocates slots for the records and writes adjacent ones with one command.
-    fn write_records<W: Way>(&mut self, handles: &[u32], way: &mut W) {
+    fn write_records<W: TierContext>(&mut self, handles: &[u32], way: &mut W) {
         let longest = (u64::from(self.config.run) / self.record).max(1) as u32;
         let mut run: Option<(u32, u32, u32)> = None;
         for &handle in handles {
@@ -234,7 +234,7 @@ impl IntentLog {
         self.write_run(run, way);
     }
 
-    fn write_run<W: Way>(&mut self, run: Option<(u32, u32, u32)>, way: &mut W) {
+    fn write_run<W: TierContext>(&mut self, run: Option<(u32, u32, u32)>, way: &mut W) {
         let Some((first, slot, count)) = run else {
             return;
         };
@@ -249,7 +249,7 @@ impl IntentLog {
         };
         self.groups.left += 1;
         self.send(
-            (MAIN, What::Run { first, count }),
+            (MAIN, LogPurpose::Run { first, count }),
             Some(Urgency::Bulk),
             command,
             way,
@@ -257,7 +257,7 @@ impl IntentLog {
     }
 
     /// Returns a buffer with the data of `count` records of the group, in sequence.
-    fn together<W: Way>(&self, first: u32, count: u32, way: &mut W) -> Payload {
+    fn together<W: TierContext>(&self, first: u32, count: u32, way: &mut W) -> Payload {
         let payload = way.buffers().take(count * self.config.record);
         for index in 0..count {
             let (handle, _) = self.groups.writing[(first + index) as usize];
@@ -269,7 +269,7 @@ impl IntentLog {
     }
 
     /// Writes each changed node of the tables, together.
-    fn write_tables<W: Way>(&mut self, way: &mut W) {
+    fn write_tables<W: TierContext>(&mut self, way: &mut W) {
         let (mut command, mut used) = (Command::write(0, 0, 0), self.tables.per());
         for level in 0..LEVELS {
             let mut last = None;
@@ -308,15 +308,15 @@ impl IntentLog {
         self.send_tables(command, way);
     }
 
-    fn send_tables<W: Way>(&mut self, command: Command, way: &mut W) {
+    fn send_tables<W: TierContext>(&mut self, command: Command, way: &mut W) {
         if command.bytes > 0 {
             self.groups.left += 1;
-            self.send((MAIN, What::Group), Some(Urgency::Bulk), command, way);
+            self.send((MAIN, LogPurpose::Group), Some(Urgency::Bulk), command, way);
         }
     }
 
     /// Returns the root of the group that is being written.
-    pub(super) fn root(&self, onward: Onward) -> Root {
+    pub(super) fn root(&self, onward: LogContinuation) -> Root {
         Root {
             pool: self.life.pool,
             epoch: self.life.epoch,
@@ -332,7 +332,13 @@ impl IntentLog {
     }
 
     /// A log block, or a record that it references, has completed that was sent while this group was open.
-    pub(super) fn has_sent<W: Way>(&mut self, now: Time, group: u64, good: bool, way: &mut W) {
+    pub(super) fn has_sent<W: TierContext>(
+        &mut self,
+        now: Time,
+        group: u64,
+        good: bool,
+        way: &mut W,
+    ) {
         if group < self.groups.open && self.groups.phase != Phase::Idle {
             self.group_goes_on(now, good, way);
         } else {
@@ -367,7 +373,7 @@ impl IntentLog {
     }
 
     /// Records of the group are on the main pool.
-    pub(super) fn run_written<W: Way>(
+    pub(super) fn run_written<W: TierContext>(
         &mut self,
         (first, count): (u32, u32),
         (good, payload): (bool, Payload),
@@ -378,7 +384,7 @@ impl IntentLog {
                 let handle = self.groups.writing[first as usize].0;
                 self.records.returned(handle, payload, way.buffers());
             }
-            _ => way.buffers().give_back(payload),
+            _ => way.buffers().release(payload),
         }
         if good {
             self.dirty -= u64::from(count) * self.record;
@@ -387,7 +393,7 @@ impl IntentLog {
     }
 
     /// A command of the group being written has completed. If it was the last, starts the next phase.
-    pub(super) fn group_goes_on<W: Way>(&mut self, now: Time, good: bool, way: &mut W) {
+    pub(super) fn group_goes_on<W: TierContext>(&mut self, now: Time, good: bool, way: &mut W) {
         if !good {
             self.suspended = true;
         }
@@ -410,12 +416,12 @@ impl IntentLog {
                 Phase::Root => self.write_root(way),
                 _ => Command::flush(0),
             };
-            self.send((MAIN, What::Group), None, command, way);
+            self.send((MAIN, LogPurpose::Group), None, command, way);
         }
         self.release_held(now, way);
     }
 
-    fn write_root<W: Way>(&mut self, way: &mut W) -> Command {
+    fn write_root<W: TierContext>(&mut self, way: &mut W) -> Command {
         let number = match planted::has(Bug::RootInPlace) {
             true => 1,
             false => self.groups.open,
@@ -432,13 +438,13 @@ impl IntentLog {
     }
 
     /// The group is on the main pool: frees its log; the next group may have waited for that.
-    fn end_group<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn end_group<W: TierContext>(&mut self, now: Time, way: &mut W) {
         self.groups.phase = Phase::Idle;
         self.groups.left = 0;
         self.groups.synced = self.groups.open - 1;
         self.groups.synced_takes = self.groups.takes;
         self.groups.writing_logged = 0;
-        self.rings.iter_mut().for_each(Ring::release);
+        self.rings.iter_mut().for_each(BlockRing::release);
         let mut writing = core::mem::take(&mut self.groups.writing);
         for (handle, _) in writing.drain(..) {
             self.records.get_mut(handle).syncing = false;
@@ -473,7 +479,7 @@ impl IntentLog {
             let number = u64::from(record.number);
             let slot = match record.early {
                 _ if record.hole => None,
-                NONE => match self.room.of(number) {
+                NONE => match self.room.slot(number) {
                     Some(_) => continue,
                     None => self.room.take(),
                 },
@@ -485,11 +491,11 @@ impl IntentLog {
         groups.writing_slots.append(&mut groups.slots);
         self.give_up_slots();
         self.room.cut();
-        self.rings.iter_mut().for_each(Ring::clear);
+        self.rings.iter_mut().for_each(BlockRing::clear);
         self.groups = Groups {
             takes: self.room.takes(),
             synced_takes: self.room.takes(),
-            ..Groups::after(self.groups.open)
+            ..Groups::from_synced(self.groups.open)
         };
         self.groups.open += 1;
     }

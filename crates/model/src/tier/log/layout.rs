@@ -13,7 +13,7 @@
 use alloc::vec::Vec;
 
 use crate::data::crc32c;
-use crate::tier::record::{BLOCK, Cursor, Pen, seal, sealed};
+use crate::tier::record::{BLOCK, NumberReader, NumberWriter, seal, sealed};
 
 /// Maximum bytes of a log block, and of a piece of a record's data in it.
 pub(super) const LARGEST_BLOCK: u64 = 128 << 10;
@@ -74,7 +74,7 @@ pub(super) fn folded(pool: u128) -> u64 {
 
 /// Position of the next log block.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Onward {
+pub(super) struct LogContinuation {
     /// Number of the next block, and the checksum of the previous header.
     pub(super) number: u64,
     pub(super) previous: u32,
@@ -98,7 +98,7 @@ pub(super) struct Root {
     pub(super) size: u64,
     pub(super) slots: u32,
     pub(super) filled: bool,
-    pub(super) onward: Onward,
+    pub(super) onward: LogContinuation,
     /// By log device: minimum epoch of its label. A log device with an older label is an old copy.
     pub(super) labelled: Vec<u32>,
     /// Positions of the topmost nodes, in units of 4 KiB, with their checksums; 0 for none.
@@ -109,7 +109,7 @@ impl Root {
     /// Returns the encoded bytes.
     pub(super) fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut block,
             at: 0,
         };
@@ -143,7 +143,7 @@ impl Root {
 
     /// Decodes a root; `None` if it is invalid.
     pub(super) fn decode(block: &[u8; BLOCK]) -> Option<Root> {
-        let mut cursor = Cursor { bytes: block };
+        let mut cursor = NumberReader { bytes: block };
         let is_root = cursor.take() == ROOT;
         let version = cursor.word();
         if !is_root || !(1..=ROOT_VERSION).contains(&version) {
@@ -181,7 +181,7 @@ impl Root {
 
 /// Header of a log block.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Header {
+pub(super) struct LogBlockHeader {
     /// Identifier of the pool, [`folded`].
     pub(super) pool: u64,
     /// See [`Root::epoch`].
@@ -194,14 +194,14 @@ pub(super) struct Header {
     /// [Checksum](crate::data::sum) of the bytes after this header.
     pub(super) sum: u32,
     /// Number of this block, checksum of the previous header, and possible positions of the next block.
-    pub(super) onward: Onward,
+    pub(super) onward: LogContinuation,
 }
 
-impl Header {
+impl LogBlockHeader {
     /// Returns the encoded bytes, and their checksum.
     pub(super) fn encode(&self) -> ([u8; HEADER as usize], u32) {
         let mut bytes = [0; HEADER as usize];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut bytes,
             at: 0,
         };
@@ -227,9 +227,9 @@ impl Header {
     }
 
     /// Decodes the header at the start of these bytes, and returns it with its checksum; `None` if it is invalid.
-    pub(super) fn decode(block: &[u8]) -> Option<(Header, u32)> {
+    pub(super) fn decode(block: &[u8]) -> Option<(LogBlockHeader, u32)> {
         let mut bytes: [u8; HEADER as usize] = block.get(..HEADER as usize)?.try_into().ok()?;
-        let mut cursor = Cursor { bytes: block };
+        let mut cursor = NumberReader { bytes: block };
         if cursor.take() != LOG_BLOCK {
             return None;
         }
@@ -238,12 +238,12 @@ impl Header {
         if crc32c(&bytes) != sum {
             return None;
         }
-        let mut header = Header {
+        let mut header = LogBlockHeader {
             pool: cursor.long(),
             epoch: cursor.word(),
             count: u16::from_le_bytes(cursor.take()),
             bytes: u32::from(u16::from_le_bytes(cursor.take())) * GRAIN as u32,
-            ..Header::default()
+            ..LogBlockHeader::default()
         };
         header.onward.number = cursor.long();
         header.durable = cursor.long();
@@ -262,7 +262,7 @@ impl Header {
 
 /// Form of a write in a log block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Content {
+pub(super) enum LogContent {
     /// The data is after the entry.
     Data,
     /// The data is in a record that a commit has written to the main pool.
@@ -273,22 +273,22 @@ pub(super) enum Content {
 
 /// A write in a log block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     pub(super) offset: u64,
     pub(super) bytes: u32,
     /// Transaction group of the write.
     pub(super) group: u64,
-    pub(super) content: Content,
+    pub(super) content: LogContent,
     /// For a reference: slot and checksum of the whole record.
     pub(super) slot: u32,
     pub(super) sum: u32,
 }
 
-impl Entry {
+impl LogEntry {
     /// Returns the encoded bytes.
     pub(super) fn encode(&self) -> [u8; HEADER as usize] {
         let mut bytes = [0; HEADER as usize];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut bytes,
             at: 0,
         };
@@ -302,18 +302,18 @@ impl Entry {
     }
 
     /// Decodes the entry at the start of these bytes; `None` if it is invalid.
-    pub(super) fn decode(block: &[u8]) -> Option<Entry> {
-        let mut cursor = Cursor {
+    pub(super) fn decode(block: &[u8]) -> Option<LogEntry> {
+        let mut cursor = NumberReader {
             bytes: block.get(..HEADER as usize)?,
         };
         let (offset, group, bytes) = (cursor.long(), cursor.long(), cursor.word());
         let content = match cursor.take::<4>()[0] {
-            0 => Content::Data,
-            1 => Content::Named,
-            2 => Content::Zeroes,
+            0 => LogContent::Data,
+            1 => LogContent::Named,
+            2 => LogContent::Zeroes,
             _ => return None,
         };
-        Some(Entry {
+        Some(LogEntry {
             offset,
             bytes,
             group,
@@ -326,7 +326,7 @@ impl Entry {
 
 /// Label of a log device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Label {
+pub(super) struct LogLabel {
     pub(super) pool: u128,
     /// See [`Root::epoch`], at the time of writing.
     pub(super) epoch: u32,
@@ -335,11 +335,11 @@ pub(super) struct Label {
     pub(super) logs: u16,
 }
 
-impl Label {
+impl LogLabel {
     /// Returns the encoded bytes.
     pub(super) fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut block,
             at: 0,
         };
@@ -354,13 +354,13 @@ impl Label {
     }
 
     /// Decodes a label; `None` if it is invalid.
-    pub(super) fn decode(block: &[u8; BLOCK]) -> Option<Label> {
-        let mut cursor = Cursor { bytes: block };
+    pub(super) fn decode(block: &[u8; BLOCK]) -> Option<LogLabel> {
+        let mut cursor = NumberReader { bytes: block };
         if cursor.take() != LABEL || cursor.word() != VERSION {
             return None;
         }
         sealed(block, BLOCK - 4)?;
-        Some(Label {
+        Some(LogLabel {
             epoch: cursor.word(),
             pool: u128::from_le_bytes(cursor.take()),
             log: u16::from_le_bytes(cursor.take()),
@@ -385,7 +385,7 @@ mod tests {
             bit in 0usize..BLOCK * 8,
         ) {
             let labelled = heads.iter().map(|it| it ^ epoch).collect();
-            let mut onward = Onward { number, previous, heads, main: 0, cursor };
+            let mut onward = LogContinuation { number, previous, heads, main: 0, cursor };
             let root = Root {
                 pool, epoch, number, size, record: sum, slots: cursor, filled: epoch % 2 == 0,
                 onward: onward.clone(), labelled, nodes,
@@ -394,32 +394,32 @@ mod tests {
             prop_assert_eq!(Root::decode(&block), Some(root));
             block[bit / 8] ^= 1 << (bit % 8);
             prop_assert_eq!(Root::decode(&block), None);
-            let label = Label { pool, epoch, log: 1, logs: 3 };
+            let label = LogLabel { pool, epoch, log: 1, logs: 3 };
             let mut block = label.encode();
-            prop_assert_eq!(Label::decode(&block), Some(label));
+            prop_assert_eq!(LogLabel::decode(&block), Some(label));
             block[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(Label::decode(&block), None);
+            prop_assert_eq!(LogLabel::decode(&block), None);
             onward.main = main;
-            let header = Header {
+            let header = LogBlockHeader {
                 pool: size, epoch, count: 3, bytes: 64 * 77, durable: number / 2, sum, onward,
             };
             let (mut bytes, checksum) = header.encode();
-            prop_assert_eq!(Header::decode(&bytes), Some((header, checksum)));
+            prop_assert_eq!(LogBlockHeader::decode(&bytes), Some((header, checksum)));
             let bit = bit % (HEADER as usize * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(Header::decode(&bytes), None);
-            let entry = Entry {
-                offset: size, bytes: sum, group: number, content: Content::Named, slot: cursor, sum: previous,
+            prop_assert_eq!(LogBlockHeader::decode(&bytes), None);
+            let entry = LogEntry {
+                offset: size, bytes: sum, group: number, content: LogContent::Named, slot: cursor, sum: previous,
             };
-            prop_assert_eq!(Entry::decode(&entry.encode()), Some(entry));
+            prop_assert_eq!(LogEntry::decode(&entry.encode()), Some(entry));
         }
 
         #[test]
         fn bytes_that_are_none_are_refused(bytes in prop::collection::vec(any::<u8>(), BLOCK)) {
             let block: [u8; BLOCK] = bytes.try_into().unwrap();
             prop_assert_eq!(Root::decode(&block), None);
-            prop_assert_eq!(Header::decode(&block), None);
-            prop_assert_eq!(Label::decode(&block), None);
+            prop_assert_eq!(LogBlockHeader::decode(&block), None);
+            prop_assert_eq!(LogLabel::decode(&block), None);
         }
     }
 }

@@ -37,27 +37,27 @@ use alloc::vec::Vec;
 
 use self::commit::Issuer;
 use self::group::Groups;
-use self::layout::{Content, Onward};
-use self::queue::{Queue, Urgency, bulk_limit};
+use self::layout::{LogContent, LogContinuation};
+use self::queue::{ChildQueue, Urgency, bulk_limit};
 use self::records::Records;
-use self::request::{Request, Wait};
-use self::room::{Ring, Room};
-use self::tables::Tables;
-use super::offline::Below;
+use self::request::{LogRequest, Wait};
+use self::room::{BlockRing, SlotAllocator};
+use self::tables::RecordTables;
+use super::offline::ChildImages;
 use super::planted::{self, Bug};
-use super::{Child, Tier, Way};
+use super::{Child, Tier, TierContext};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Payload, Status};
 use crate::data::{Buffers, Unreadable};
 use crate::device::{Gauge, Gauges, Range};
-use crate::engine::{Events, Slab};
+use crate::engine::{EventQueue, Slab};
 use crate::time::{Span, Time};
 
 const MAIN: Child = 0;
 
 /// Scheduled event, with the number of its object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Due {
+enum LogEvent {
     /// The software has worked on a request: read, write, delay, commit.
     Read(u32),
     Enter(u32),
@@ -71,41 +71,41 @@ enum Due {
     Group,
 }
 
-impl Due {
+impl LogEvent {
     /// Number of low bits that contain the number.
     const BITS: u32 = 28;
 
     fn pack(self) -> u32 {
         let (kind, number) = match self {
-            Due::Read(number) => (0, number),
-            Due::Enter(number) => (1, number),
-            Due::Delayed(number) => (2, number),
-            Due::Commit(number) => (3, number),
-            Due::Waited(number) => (4, number),
-            Due::Issue(number) => (5, number),
-            Due::Group => (6, 0),
+            LogEvent::Read(number) => (0, number),
+            LogEvent::Enter(number) => (1, number),
+            LogEvent::Delayed(number) => (2, number),
+            LogEvent::Commit(number) => (3, number),
+            LogEvent::Waited(number) => (4, number),
+            LogEvent::Issue(number) => (5, number),
+            LogEvent::Group => (6, 0),
         };
-        debug_assert!(number < 1 << Due::BITS);
-        kind << Due::BITS | number
+        debug_assert!(number < 1 << LogEvent::BITS);
+        kind << LogEvent::BITS | number
     }
 
-    fn unpack(packed: u32) -> Due {
-        let number = packed & ((1 << Due::BITS) - 1);
-        match packed >> Due::BITS {
-            0 => Due::Read(number),
-            1 => Due::Enter(number),
-            2 => Due::Delayed(number),
-            3 => Due::Commit(number),
-            4 => Due::Waited(number),
-            5 => Due::Issue(number),
-            _ => Due::Group,
+    fn unpack(packed: u32) -> LogEvent {
+        let number = packed & ((1 << LogEvent::BITS) - 1);
+        match packed >> LogEvent::BITS {
+            0 => LogEvent::Read(number),
+            1 => LogEvent::Enter(number),
+            2 => LogEvent::Delayed(number),
+            3 => LogEvent::Commit(number),
+            4 => LogEvent::Waited(number),
+            5 => LogEvent::Issue(number),
+            _ => LogEvent::Group,
         }
     }
 }
 
 /// Purpose of a command to a child.
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum LogPurpose {
     /// A record is read because part of it will be written.
     Fill {
         handle: u32,
@@ -138,22 +138,22 @@ enum What {
 
 /// A command that is outstanding at a child, or queued for it.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
-    what: What,
+struct LogCommand {
+    what: LogPurpose,
     child: Child,
     urgency: Option<Urgency>,
     /// Buffer of its data, unless it belongs to a log block; for a single record, the buffer lent by the record.
     payload: Payload,
-    /// For a log block or a record that it references, the group that was open; for a read, the current turn of `Room`.
+    /// For a log block or a record that it references, the group that was open; for a read, the current turn of `SlotAllocator`.
     since: u64,
 }
 
 /// A write that is not logged yet.
 #[derive(Clone, Copy, Debug)]
-struct Unlogged {
+struct UnloggedWrite {
     offset: u64,
     bytes: u32,
-    content: Content,
+    content: LogContent,
     group: u64,
     /// For a reference: slot on the main pool, and checksum.
     slot: u32,
@@ -162,7 +162,7 @@ struct Unlogged {
 
 /// Identity of the volume, and its epoch: each start begins a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Life {
+struct LogEpoch {
     pool: u128,
     epoch: u32,
 }
@@ -174,24 +174,24 @@ pub struct IntentLog {
     record: u64,
     dirty_max: u64,
     dirty: u64,
-    events: Events,
-    requests: Slab<Request>,
+    events: EventQueue,
+    requests: Slab<LogRequest>,
     waits: Slab<Wait>,
     records: Records,
-    room: Room,
+    room: SlotAllocator,
     /// Rings of the log devices: child 1 is the first.
-    rings: Vec<Ring>,
-    queues: Vec<Queue>,
-    asked: Slab<Asked>,
+    rings: Vec<BlockRing>,
+    queues: Vec<ChildQueue>,
+    asked: Slab<LogCommand>,
     /// Writes that wait until dirty bytes are below the maximum.
     held: VecDeque<u32>,
     /// When the last delayed write continues.
     wakeup: Time,
-    unlogged: VecDeque<Unlogged>,
+    unlogged: VecDeque<UnloggedWrite>,
     issuer: Issuer,
     groups: Groups,
-    tables: Tables,
-    life: Life,
+    tables: RecordTables,
+    life: LogEpoch,
     /// By log device: epoch of its label.
     labelled: Vec<u32>,
     /// A write of a group to the main pool failed, or durable data is missing: no further writes are acknowledged.
@@ -206,7 +206,7 @@ pub struct IntentLog {
 
 /// Returns the breakdown of a time `took` that includes a child's command with this anatomy: the rest is attributed to
 /// this tier, and an excess of the anatomy was before that time.
-fn within(anatomy: &Anatomy, took: Span) -> Anatomy {
+fn tier_anatomy(anatomy: &Anatomy, took: Span) -> Anatomy {
     let total = anatomy.total();
     if total > took {
         return anatomy.last(took);
@@ -225,19 +225,19 @@ impl IntentLog {
             record,
             dirty_max: config.dirty_max(),
             dirty: 0,
-            events: Events::default(),
+            events: EventQueue::default(),
             requests: Slab::default(),
             waits: Slab::default(),
             records: Records::new(count, config.ram / 2 / record),
-            room: Room::new(slots, layout::root_slots(record), count, config.filled),
+            room: SlotAllocator::new(slots, layout::root_slots(record), count, config.filled),
             rings: children[1..]
                 .iter()
-                .map(|&bytes| Ring::new(layout::ring_bytes(bytes)))
+                .map(|&bytes| BlockRing::new(layout::ring_bytes(bytes)))
                 .collect(),
-            tables: Tables::new(count, record, slots, config.scale.level_bits),
-            life: Life::default(),
+            tables: RecordTables::new(count, record, slots, config.scale.level_bits),
+            life: LogEpoch::default(),
             labelled: alloc::vec![0; children.len() - 1],
-            queues: alloc::vec![Queue::default(); children.len()],
+            queues: alloc::vec![ChildQueue::default(); children.len()],
             asked: Slab::default(),
             held: VecDeque::new(),
             wakeup: Time::ZERO,
@@ -254,31 +254,33 @@ impl IntentLog {
         }
     }
 
-    fn at(&mut self, at: Time, due: Due) {
+    fn schedule(&mut self, at: Time, due: LogEvent) {
         self.events.push(at, due.pack());
     }
 
     /// The software starts work; schedules its end.
-    fn work(&mut self, now: Time, takes: Span, due: Due) {
+    fn work(&mut self, now: Time, takes: Span, due: LogEvent) {
         self.cpu += takes;
-        self.at(now + takes, due);
+        self.schedule(now + takes, due);
     }
 
     /// Sends a command to a child, or queues it if its kind is limited.
-    fn send<W: Way>(
+    fn send<W: TierContext>(
         &mut self,
-        (child, what): (Child, What),
+        (child, what): (Child, LogPurpose),
         urgency: Option<Urgency>,
         command: Command,
         way: &mut W,
     ) {
         let (since, payload) = match what {
-            What::Block { .. } => (self.groups.sends(), Payload::default()),
-            What::Early { .. } => (self.groups.sends(), command.payload),
-            What::Fill { .. } | What::Read { .. } => (self.room.reads(), command.payload),
+            LogPurpose::Block { .. } => (self.groups.sends(), Payload::default()),
+            LogPurpose::Early { .. } => (self.groups.sends(), command.payload),
+            LogPurpose::Fill { .. } | LogPurpose::Read { .. } => {
+                (self.room.reads(), command.payload)
+            }
             _ => (0, command.payload),
         };
-        let token = self.asked.insert(Asked {
+        let token = self.asked.insert(LogCommand {
             what,
             child,
             urgency,
@@ -295,7 +297,7 @@ impl IntentLog {
     }
 
     /// Sends queued commands of a child, as far as limits allow.
-    fn pump<W: Way>(&mut self, child: Child, way: &mut W) {
+    fn pump<W: TierContext>(&mut self, child: Child, way: &mut W) {
         let limit = bulk_limit(self.dirty, self.dirty_max);
         let lanes = if child == MAIN { self.config.lanes } else { 1 };
         while let Some((token, command)) =
@@ -306,18 +308,18 @@ impl IntentLog {
     }
 
     /// The number of dirty bytes has changed, and with it the limit of commands in flight.
-    fn pump_all<W: Way>(&mut self, way: &mut W) {
+    fn pump_all<W: TierContext>(&mut self, way: &mut W) {
         for child in 0..self.queues.len() {
             self.pump(child as Child, way);
         }
     }
 
     /// Returns the current position of the log.
-    fn onward(&self) -> Onward {
-        Onward {
+    fn onward(&self) -> LogContinuation {
+        LogContinuation {
             number: self.issuer.last + 1,
             previous: self.issuer.previous,
-            heads: self.rings.iter().map(Ring::head).collect(),
+            heads: self.rings.iter().map(BlockRing::head).collect(),
             main: self.groups.next_on_main(),
             cursor: self.room.cursor(),
         }
@@ -326,25 +328,25 @@ impl IntentLog {
     /// Returns the ranges that a power cut now would lose.
     fn at_risk_ranges(&self) -> impl Iterator<Item = Range> {
         let in_blocks = self.issuer.carried();
-        let range = |it: &Unlogged| Range {
+        let range = |it: &UnloggedWrite| Range {
             offset: it.offset,
             bytes: u64::from(it.bytes),
         };
         self.unlogged
             .iter()
             .chain(in_blocks)
-            .filter(|it| it.content != Content::Zeroes && it.group > self.groups.synced)
+            .filter(|it| it.content != LogContent::Zeroes && it.group > self.groups.synced)
             .map(range)
     }
 }
 
 impl Tier for IntentLog {
-    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+    fn submit<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
         self.begin(now, command, way);
     }
 
-    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
-        let Asked {
+    fn completed<W: TierContext>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+        let LogCommand {
             what,
             child,
             urgency,
@@ -358,35 +360,35 @@ impl Tier for IntentLog {
         }
         let good = done.status == Status::Success;
         match what {
-            What::Fill { handle } => self.filled(now, handle, (done, payload), way),
-            What::Read {
+            LogPurpose::Fill { handle } => self.filled(now, handle, (done, payload), way),
+            LogPurpose::Read {
                 request,
                 first,
                 slot,
                 count,
             } => self.part_read(now, request, (first, slot, count, payload), done, way),
-            What::Block { block } => {
+            LogPurpose::Block { block } => {
                 self.block_written(now, (block, child), done, way);
                 self.has_sent(now, since, true, way);
             }
-            What::Early { block } => {
-                way.buffers().give_back(payload);
+            LogPurpose::Early { block } => {
+                way.buffers().release(payload);
                 if !planted::has(Bug::NamesUnwritten) {
                     self.block_written(now, (block, MAIN), done, way);
                 }
                 self.has_sent(now, since, good, way);
             }
-            What::BlockFlush { block } => self.block_flushed(now, (block, child), done, way),
-            What::Run { first, count } => {
+            LogPurpose::BlockFlush { block } => self.block_flushed(now, (block, child), done, way),
+            LogPurpose::Run { first, count } => {
                 self.run_written((first, count), (good, payload), way);
                 self.group_goes_on(now, good, way);
             }
-            What::Group => {
-                way.buffers().give_back(payload);
+            LogPurpose::Group => {
+                way.buffers().release(payload);
                 self.group_goes_on(now, good, way);
             }
         }
-        if matches!(what, What::Fill { .. } | What::Read { .. }) {
+        if matches!(what, LogPurpose::Fill { .. } | LogPurpose::Read { .. }) {
             self.room.has_read(since);
             self.release_held(now, way);
         }
@@ -399,16 +401,16 @@ impl Tier for IntentLog {
         self.events.next()
     }
 
-    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
         while let Some(packed) = self.events.pop_due(now) {
-            match Due::unpack(packed) {
-                Due::Read(request) => self.read(now, request, way),
-                Due::Enter(request) => self.enter(now, request, way),
-                Due::Delayed(request) => self.delayed(now, request, way),
-                Due::Commit(request) => self.commit(now, request, way),
-                Due::Waited(block) => self.waited(now, block),
-                Due::Issue(block) => self.issue(now, block, way),
-                Due::Group => self.group_is_old(now, way),
+            match LogEvent::unpack(packed) {
+                LogEvent::Read(request) => self.read(now, request, way),
+                LogEvent::Enter(request) => self.enter(now, request, way),
+                LogEvent::Delayed(request) => self.delayed(now, request, way),
+                LogEvent::Commit(request) => self.commit(now, request, way),
+                LogEvent::Waited(block) => self.waited(now, block),
+                LogEvent::Issue(block) => self.issue(now, block, way),
+                LogEvent::Group => self.group_is_old(now, way),
             }
         }
     }
@@ -416,7 +418,7 @@ impl Tier for IntentLog {
     /// A log device that responds again is used again: its old content is not needed, because the main pool has or will
     /// have that data. A log device that was absent at the start has no label of this epoch and stays unused until the
     /// next start.
-    fn returned<W: Way>(&mut self, _now: Time, child: Child, _way: &mut W) {
+    fn returned<W: TierContext>(&mut self, _now: Time, child: Child, _way: &mut W) {
         if child != MAIN {
             let log = usize::from(child) - 1;
             self.rings[log].broken = self.labelled[log] != self.life.epoch;
@@ -433,36 +435,36 @@ impl Tier for IntentLog {
         &self,
         at: u64,
         into: &mut [u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unreadable> {
         self.read_stopped(at, into, below)
     }
 
-    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn ChildImages) -> bool {
         self.stopped_pieces(at, bytes.into())
             .any(|(slot, _, bytes)| {
                 slot.is_some_and(|at| below.is_ambiguous(MAIN, at, bytes as u32))
             })
     }
 
-    fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
-        self.records.give_back(buffers);
-        self.issuer.give_back(buffers);
+    fn release_buffers<B: Buffers>(&mut self, buffers: &mut B) {
+        self.records.release_buffers(buffers);
+        self.issuer.release_buffers(buffers);
         for asked in self.asked.all_mut() {
-            buffers.give_back(core::mem::take(&mut asked.payload));
+            buffers.release(core::mem::take(&mut asked.payload));
         }
     }
 
     /// Logged data is available again when power returns.
     fn power_cut(&mut self, _now: Time) {
-        self.events = Events::default();
+        self.events = EventQueue::default();
         self.requests = Slab::default();
         self.waits = Slab::default();
         self.asked = Slab::default();
         self.held.clear();
         self.unlogged.clear();
-        self.issuer = Issuer::after(self.issuer.last, self.issuer.previous);
-        self.queues.iter_mut().for_each(Queue::clear);
+        self.issuer = Issuer::from_last_block(self.issuer.last, self.issuer.previous);
+        self.queues.iter_mut().for_each(ChildQueue::clear);
         self.settle_after_power_cut();
         self.records.clear();
         self.dirty = 0;

@@ -30,13 +30,13 @@ pub(super) fn bulk_limit(dirty: u64, most: u64) -> u32 {
 
 /// Queue of one child.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct ChildQueue {
     urgent: VecDeque<(u32, Command)>,
     bulk: VecDeque<(u32, Command)>,
     in_flight: (u32, u32),
 }
 
-impl Queue {
+impl ChildQueue {
     /// Queues a command under its token.
     pub(super) fn push(&mut self, urgency: Urgency, token: u32, command: Command) {
         match urgency {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_urgent_go_first_and_neither_kind_takes_the_others_place() {
-        let mut queue = Queue::default();
+        let mut queue = ChildQueue::default();
         for token in 0..30 {
             queue.push(Urgency::Bulk, token, Command::write(0, 0, 4096));
             queue.push(Urgency::Urgent, 100 + token, Command::write(0, 0, 4096));

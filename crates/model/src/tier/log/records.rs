@@ -10,14 +10,14 @@ use alloc::collections::VecDeque;
 use crate::command::Payload;
 use crate::data::Buffers;
 use crate::engine::Slab;
-use crate::tier::table::Table;
+use crate::tier::table::SparseTable;
 
 /// Marks the absence of a slot or a waiting request.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A record in memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
+pub(super) struct CachedRecord {
     /// Number of the record.
     pub(super) number: u32,
     /// Stamp of its position in the queue of clean records; 0 if it is not in the queue.
@@ -44,8 +44,8 @@ pub(super) struct Record {
 /// The records in memory, by handle.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    of: Table,
-    records: Slab<Record>,
+    of: SparseTable,
+    records: Slab<CachedRecord>,
     /// Handles with their stamps, the longest clean first.
     clean: VecDeque<(u32, u64)>,
     stamps: u64,
@@ -57,7 +57,7 @@ impl Records {
     /// Creates the table for `count` records, of which at most `most` are cached.
     pub(super) fn new(count: u64, most: u64) -> Records {
         Records {
-            of: Table::new(count),
+            of: SparseTable::new(count),
             records: Slab::default(),
             clean: VecDeque::new(),
             stamps: 0,
@@ -73,12 +73,12 @@ impl Records {
     }
 
     #[inline]
-    pub(super) fn get(&self, handle: u32) -> &Record {
+    pub(super) fn get(&self, handle: u32) -> &CachedRecord {
         &self.records[handle]
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, handle: u32) -> &mut Record {
+    pub(super) fn get_mut(&mut self, handle: u32) -> &mut CachedRecord {
         &mut self.records[handle]
     }
 
@@ -88,7 +88,7 @@ impl Records {
             return handle;
         }
         self.held += 1;
-        let handle = self.records.insert(Record {
+        let handle = self.records.insert(CachedRecord {
             number: number as u32,
             stamp: 0,
             open: false,
@@ -149,7 +149,7 @@ impl Records {
     /// A lent buffer has been written: the record keeps it, or it is released if the record has changed meanwhile.
     pub(super) fn returned(&mut self, handle: u32, data: Payload, buffers: &mut impl Buffers) {
         if !core::mem::take(&mut self.records[handle].lent) {
-            buffers.give_back(data);
+            buffers.release(data);
         }
     }
 
@@ -176,7 +176,7 @@ impl Records {
         let record = &mut self.records[handle];
         let data = core::mem::take(&mut record.data);
         if !core::mem::take(&mut record.lent) {
-            buffers.give_back(data);
+            buffers.release(data);
         }
     }
 
@@ -190,12 +190,12 @@ impl Records {
     }
 
     /// Releases all buffers.
-    pub(super) fn give_back(&mut self, buffers: &mut impl Buffers) {
+    pub(super) fn release_buffers(&mut self, buffers: &mut impl Buffers) {
         for record in self.records.all_mut() {
             let data = core::mem::take(&mut record.data);
             // A lent buffer is released by its user.
             if !core::mem::take(&mut record.lent) {
-                buffers.give_back(data);
+                buffers.release(data);
             }
         }
     }

@@ -14,17 +14,19 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::chain::{Beyond, Chain, Place};
+use super::chain::{BlockLocation, Chain, LogTail};
 use super::commit::Issuer;
 use super::group::Groups;
-use super::layout::{self, Content, Entry, HEADER, Label, Onward, Root, SECTOR, UNIT};
-use super::room::Room;
+use super::layout::{
+    self, HEADER, LogContent, LogContinuation, LogEntry, LogLabel, Root, SECTOR, UNIT,
+};
+use super::room::SlotAllocator;
 use super::tables::LEVELS;
-use super::{IntentLog, Life, MAIN};
+use super::{IntentLog, LogEpoch, MAIN};
 use crate::data::{self, Unreadable, Unwritable};
 use crate::tier::Child;
-use crate::tier::below::Standing;
-use crate::tier::offline::{Below, Damage, Found};
+use crate::tier::below::SliceState;
+use crate::tier::offline::{ChildImages, Damage, RecoveryFinding};
 use crate::tier::planted::{self, Bug};
 use crate::tier::record::BLOCK;
 
@@ -32,13 +34,13 @@ fn unwritable(child: Child) -> impl Fn(Unwritable) -> Damage {
     move |Unwritable| Damage::Unwritable(child)
 }
 
-fn block(child: Child, at: u64, below: &mut dyn Below) -> Option<[u8; BLOCK]> {
+fn block(child: Child, at: u64, below: &mut dyn ChildImages) -> Option<[u8; BLOCK]> {
     let mut block = [0; BLOCK];
     below.read(child, at, &mut block).ok()?;
     Some(block)
 }
 
-fn roots(record: u64, below: &mut dyn Below) -> Vec<Root> {
+fn roots(record: u64, below: &mut dyn ChildImages) -> Vec<Root> {
     let places = (0..layout::root_places(record)).map(|place| place * UNIT);
     let decode = |at| block(MAIN, at, below).and_then(|it| Root::decode(&it));
     places.filter_map(decode).collect()
@@ -53,7 +55,7 @@ fn newest(roots: Vec<Root>) -> Option<Root> {
 /// Returns the log devices that are present, and their bytes.
 fn logs<'a>(
     children: &'a [u64],
-    below: &dyn Below,
+    below: &dyn ChildImages,
 ) -> impl Iterator<Item = (Child, u64)> + use<'a> {
     let there: Vec<bool> = (0..children.len() as Child)
         .map(|child| below.present(child))
@@ -62,8 +64,8 @@ fn logs<'a>(
     all.filter(move |&(child, _)| there[usize::from(child)])
 }
 
-fn label(tier: &IntentLog, child: Child) -> Label {
-    Label {
+fn label(tier: &IntentLog, child: Child) -> LogLabel {
+    LogLabel {
         pool: tier.life.pool,
         epoch: tier.life.epoch,
         log: child - 1,
@@ -78,9 +80,9 @@ fn label(tier: &IntentLog, child: Child) -> Label {
 /// rejected. `labels`: the newest label of each log device.
 fn begin_life(
     tier: &mut IntentLog,
-    onward: Onward,
+    onward: LogContinuation,
     (children, labels): (&[u64], &[Newest]),
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Damage> {
     let before = labels.iter().map(|it| it.epoch);
     tier.labelled = before.collect();
@@ -113,7 +115,7 @@ pub(super) fn format(
     mut tier: IntentLog,
     children: &[u64],
     pool: u128,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Damage> {
     if let Some(child) = (0..children.len() as Child).find(|&it| !below.present(it)) {
         return Err(Damage::Missing(child));
@@ -123,7 +125,7 @@ pub(super) fn format(
         let cleared = below.write(MAIN, place * UNIT, &[0; BLOCK]);
         cleared.map_err(unwritable(MAIN))?;
     }
-    tier.life = Life {
+    tier.life = LogEpoch {
         pool,
         epoch: before + 1,
     };
@@ -148,7 +150,7 @@ fn belong_together(
     root: &Root,
     children: &[u64],
     pool: u128,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<Vec<Newest>, Damage> {
     if root.pool != pool {
         return Err(Damage::Foreign(MAIN));
@@ -165,14 +167,14 @@ fn belong_together(
     let mut labels: Vec<Newest> = root.labelled.iter().map(absent).collect();
     for (child, bytes) in logs(children, below) {
         let copies = [0, 1].map(|copy| {
-            let label = Label::decode(&block(child, layout::label_at(bytes, copy), below)?)?;
+            let label = LogLabel::decode(&block(child, layout::label_at(bytes, copy), below)?)?;
             Some((copy, label))
         });
         // That of another pool may be older or newer.
-        let age = |it: &(u64, Label)| (it.1.pool == pool, it.1.epoch);
+        let age = |it: &(u64, LogLabel)| (it.1.pool == pool, it.1.epoch);
         let newest = copies.into_iter().flatten().max_by_key(age);
         let log = usize::from(child) - 1;
-        if below.standing(child) != Standing::Current {
+        if below.standing(child) != SliceState::Current {
             // It is known to be an old copy, and the volume opens without it. Its label counts from here.
             let own = newest.filter(|it| it.1.pool == pool);
             labels[log] = own.map_or(Newest::default(), |(copy, label)| Newest {
@@ -201,8 +203,8 @@ fn belong_together(
 }
 
 /// Loads the tables of a root, and the slots of the main pool that they use.
-fn load(tier: &mut IntentLog, root: &Root, below: &mut dyn Below) -> Result<(), Damage> {
-    let mut room = Room::empty(
+fn load(tier: &mut IntentLog, root: &Root, below: &mut dyn ChildImages) -> Result<(), Damage> {
+    let mut room = SlotAllocator::empty(
         tier.room.slots(),
         tier.room.roots(),
         tier.room.records(),
@@ -213,7 +215,7 @@ fn load(tier: &mut IntentLog, root: &Root, below: &mut dyn Below) -> Result<(), 
     read.ok_or(Damage::Unfound(MAIN))?;
     room.recount();
     tier.tables.mark(&mut room);
-    room.go_on_from(root.onward.cursor);
+    room.set_cursor(root.onward.cursor);
     tier.room = room;
     Ok(())
 }
@@ -222,7 +224,7 @@ pub(super) fn recover(
     mut tier: IntentLog,
     children: &[u64],
     pool: u128,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<IntentLog, Damage> {
     if !below.present(MAIN) {
         return Err(Damage::Missing(MAIN));
@@ -232,9 +234,9 @@ pub(super) fn recover(
     load(&mut tier, &root, below)?;
     for (log, ring) in tier.rings.iter_mut().enumerate() {
         let child = log as Child + 1;
-        ring.broken = !below.present(child) || below.standing(child) != Standing::Current;
+        ring.broken = !below.present(child) || below.standing(child) != SliceState::Current;
         if !below.present(child) {
-            below.found(Found::Absent(child));
+            below.found(RecoveryFinding::Absent(child));
         }
     }
     let bytes = children.iter().enumerate();
@@ -249,32 +251,32 @@ pub(super) fn recover(
         below,
     };
     let (places, next) = chain.walk();
-    let beyond = chain.beyond(&next);
-    let mut replay = Replay::new(&tier, &places);
+    let beyond = chain.scan_tail(&next);
+    let mut replay = LogReplay::new(&tier, &places);
     if !planted::has(Bug::ReplaysOverTheLog) {
         replay.keep(&mut chain, &places);
     }
     for place in &places {
         replay.block(&mut chain, place)?;
     }
-    let Replay {
+    let LogReplay {
         room,
         changed,
         writes,
         ..
     } = replay;
-    tell(
+    report_findings(
         &root,
         (places.len() as u64, writes),
         next.number,
         beyond,
         below,
     );
-    tier.life = Life {
+    tier.life = LogEpoch {
         pool,
         epoch: root.epoch,
     };
-    tier.groups = Groups::after(root.number);
+    tier.groups = Groups::from_synced(root.number);
     tier.room = room;
     for (&record, &slot) in &changed {
         tier.room.place(record, slot);
@@ -286,26 +288,26 @@ pub(super) fn recover(
         tier.suspended = true;
         return Ok(tier);
     }
-    go_on(tier, &root, next, &changed, (children, &labels), below)
+    begin_next_epoch(tier, &root, next, &changed, (children, &labels), below)
 }
 
 /// Writes the table nodes above changed records, and a root that begins the next epoch.
-fn go_on(
+fn begin_next_epoch(
     mut tier: IntentLog,
     root: &Root,
-    next: Onward,
+    next: LogContinuation,
     changed: &BTreeMap<u64, Option<u32>>,
     logs: (&[u64], &[Newest]),
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<IntentLog, Damage> {
     tier.life.epoch += 1;
-    tier.groups = Groups::after(root.number + 1);
+    tier.groups = Groups::from_synced(root.number + 1);
     write_tables(&mut tier, changed, below)?;
-    tier.issuer = Issuer::after(next.number - 1, next.previous);
+    tier.issuer = Issuer::from_last_block(next.number - 1, next.previous);
     for (ring, &head) in tier.rings.iter_mut().zip(&next.heads) {
-        ring.go_on_from(u64::from(head) * UNIT);
+        ring.set_head(u64::from(head) * UNIT);
     }
-    let onward = Onward {
+    let onward = LogContinuation {
         main: 0,
         cursor: tier.room.cursor(),
         ..next
@@ -317,19 +319,19 @@ fn go_on(
     tier.tables.mark(&mut tier.room);
     tier.tables.take_empty(&mut Vec::new());
     // Groups are counted from the one before the root's number.
-    tier.groups = Groups::after(root.number);
+    tier.groups = Groups::from_synced(root.number);
     Ok(tier)
 }
 
-fn tell(
+fn report_findings(
     root: &Root,
     (blocks, writes): (u64, u64),
     missing: u64,
-    beyond: Beyond,
-    below: &mut dyn Below,
+    beyond: LogTail,
+    below: &mut dyn ChildImages,
 ) {
     if blocks > 0 || beyond.blocks > 0 {
-        below.found(Found::Logged {
+        below.found(RecoveryFinding::Logged {
             group: root.number.saturating_sub(1),
             blocks,
             writes,
@@ -337,12 +339,12 @@ fn tell(
         });
     }
     if beyond.durable >= missing && !planted::has(Bug::MissesSilently) {
-        below.found(Found::Lost(beyond.durable + 1 - missing));
+        below.found(RecoveryFinding::Lost(beyond.durable + 1 - missing));
     }
 }
 
 /// Writes to the main pool, including partial sectors.
-fn write_main(at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Damage> {
+fn write_main(at: u64, data: &[u8], below: &mut dyn ChildImages) -> Result<(), Damage> {
     let end = at + data.len() as u64;
     let (first, last) = (at / SECTOR * SECTOR, end.next_multiple_of(SECTOR));
     if (first, last) == (at, end) {
@@ -356,16 +358,16 @@ fn write_main(at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Damage>
 }
 
 /// Replays the writes of the log.
-struct Replay {
-    room: Room,
+struct LogReplay {
+    room: SlotAllocator,
     record: u64,
     /// Records that it changes: their new slots, or `None` if they have no data any more.
     changed: BTreeMap<u64, Option<u32>>,
     writes: u64,
 }
 
-impl Replay {
-    fn new(tier: &IntentLog, places: &[Place]) -> Replay {
+impl LogReplay {
+    fn new(tier: &IntentLog, places: &[BlockLocation]) -> LogReplay {
         let mut room = tier.room.clone();
         // The log's slots on the main pool are in use.
         for place in places.iter().filter(|it| it.child == MAIN) {
@@ -375,7 +377,7 @@ impl Replay {
                 slots.for_each(|slot| room.mark(slot as u32));
             }
         }
-        Replay {
+        LogReplay {
             room,
             record: tier.record,
             changed: BTreeMap::new(),
@@ -384,19 +386,19 @@ impl Replay {
     }
 
     /// Records that the log references stay at their locations.
-    fn keep(&mut self, chain: &mut Chain<'_>, places: &[Place]) {
+    fn keep(&mut self, chain: &mut Chain<'_>, places: &[BlockLocation]) {
         for place in places.iter().filter(|it| it.names) {
             let data = chain.read(place).unwrap_or_default();
             let writes = chain.writes(place, &data).unwrap_or_default();
             for (entry, _) in writes {
-                if entry.content == Content::Named && !chain.is_on_main(&entry) {
+                if entry.content == LogContent::Named && !chain.is_on_main(&entry) {
                     self.room.mark(entry.slot);
                 }
             }
         }
     }
 
-    fn block(&mut self, chain: &mut Chain<'_>, place: &Place) -> Result<(), Damage> {
+    fn block(&mut self, chain: &mut Chain<'_>, place: &BlockLocation) -> Result<(), Damage> {
         if place.data.is_none() && planted::has(Bug::SkipsUnkept) {
             return Ok(());
         }
@@ -408,15 +410,15 @@ impl Replay {
             }
             self.writes += 1;
             match entry.content {
-                Content::Data => self.put(&entry, data, chain.below)?,
-                Content::Named => self.put_named(&entry, chain.below)?,
-                Content::Zeroes => self.clear(&entry, chain.below)?,
+                LogContent::Data => self.put(&entry, data, chain.below)?,
+                LogContent::Named => self.put_named(&entry, chain.below)?,
+                LogContent::Zeroes => self.clear(&entry, chain.below)?,
             }
         }
         Ok(())
     }
 
-    fn put_named(&mut self, entry: &Entry, below: &mut dyn Below) -> Result<(), Damage> {
+    fn put_named(&mut self, entry: &LogEntry, below: &mut dyn ChildImages) -> Result<(), Damage> {
         let at = u64::from(entry.slot) * self.record + entry.offset % self.record;
         let mut data = vec![0; entry.bytes as usize];
         let read = below.read(MAIN, at, &mut data);
@@ -424,7 +426,12 @@ impl Replay {
         self.put(entry, &data, below)
     }
 
-    fn put(&mut self, entry: &Entry, data: &[u8], below: &mut dyn Below) -> Result<(), Damage> {
+    fn put(
+        &mut self,
+        entry: &LogEntry,
+        data: &[u8],
+        below: &mut dyn ChildImages,
+    ) -> Result<(), Damage> {
         let (mut at, end) = (entry.offset, entry.offset + data.len() as u64);
         while at < end {
             let number = at / self.record;
@@ -438,7 +445,7 @@ impl Replay {
         Ok(())
     }
 
-    fn clear(&mut self, entry: &Entry, below: &mut dyn Below) -> Result<(), Damage> {
+    fn clear(&mut self, entry: &LogEntry, below: &mut dyn ChildImages) -> Result<(), Damage> {
         let (mut at, end) = (entry.offset, entry.offset + u64::from(entry.bytes));
         while at < end {
             let number = at / self.record;
@@ -461,12 +468,12 @@ impl Replay {
         &mut self,
         number: u64,
         whole: bool,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<u32, Damage> {
         let before = match self.changed.get(&number) {
             Some(&Some(slot)) => return Ok(slot),
             Some(None) => None,
-            None => self.room.of(number),
+            None => self.room.slot(number),
         };
         let slot = self.room.take().ok_or(Damage::Unwritable(MAIN))?;
         if !whole {
@@ -487,7 +494,7 @@ impl Replay {
 fn sum_up(
     tier: &mut IntentLog,
     changed: &BTreeMap<u64, Option<u32>>,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Damage> {
     let mut data = vec![0; tier.record as usize];
     for (&number, &slot) in changed {
@@ -506,7 +513,7 @@ fn sum_up(
 fn write_tables(
     tier: &mut IntentLog,
     changed: &BTreeMap<u64, Option<u32>>,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Damage> {
     let per = tier.tables.per();
     let (mut first, mut used) = (0, per);
@@ -548,7 +555,7 @@ impl IntentLog {
             }
             let number = from / self.record;
             next = (at + bytes).min((number + 1) * self.record);
-            let slot = self.room.of(number);
+            let slot = self.room.slot(number);
             let place = slot.map(|slot| u64::from(slot) * self.record + from % self.record);
             Some((place, (from - at) as usize, (next - from) as usize))
         })
@@ -559,7 +566,7 @@ impl IntentLog {
         &self,
         at: u64,
         into: &mut [u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unreadable> {
         self.stopped_pieces(at, into.len() as u64)
             .try_for_each(|(place, from, bytes)| {

@@ -5,10 +5,13 @@
 //! same, but writes zeroes to the partly covered ones.
 
 use super::config::INDIRECT_FROM;
-use super::layout::Content;
+use super::layout::LogContent;
 use super::records::NONE;
 use super::tables;
-use super::{Due, IntentLog, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within};
+use super::{
+    IntentLog, LogEvent, LogPurpose, Logbias, MAIN, SyncPolicy, TierContext, UnloggedWrite,
+    tier_anatomy,
+};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::Buffers;
@@ -24,7 +27,7 @@ const LARGEST_READ: u64 = 1 << 20;
 
 /// A client's command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(super) struct LogRequest {
     pub(super) command: Command,
     /// Time up to which its anatomy is complete.
     pub(super) since: Time,
@@ -45,13 +48,13 @@ pub(super) struct Wait {
 
 impl IntentLog {
     /// Starts a command.
-    pub(super) fn begin<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+    pub(super) fn begin<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
         let cpu = self.config.cpu;
         let disabled = self.config.sync == SyncPolicy::Disabled;
         if command.op == Op::Flush && disabled {
             return way.finish(command.id, Status::Success, Anatomy::ZERO);
         }
-        let request = self.requests.insert(Request {
+        let request = self.requests.insert(LogRequest {
             command: *command,
             since: now,
             anatomy: Anatomy::ZERO,
@@ -64,9 +67,9 @@ impl IntentLog {
             false => Span::ZERO,
         };
         match command.op {
-            Op::Read => self.work(now, cpu.read + copy, Due::Read(request)),
-            Op::Flush => self.work(now, cpu.commit, Due::Commit(request)),
-            _ => self.work(now, cpu.write + copy, Due::Enter(request)),
+            Op::Read => self.work(now, cpu.read + copy, LogEvent::Read(request)),
+            Op::Flush => self.work(now, cpu.commit, LogEvent::Commit(request)),
+            _ => self.work(now, cpu.write + copy, LogEvent::Enter(request)),
         }
     }
 
@@ -77,7 +80,7 @@ impl IntentLog {
         request.since = now;
     }
 
-    pub(super) fn finish<W: Way>(&mut self, request: u32, way: &mut W) {
+    pub(super) fn finish<W: TierContext>(&mut self, request: u32, way: &mut W) {
         let done = &self.requests[request];
         way.finish(done.command.id, done.status, done.anatomy);
         self.requests.release(request);
@@ -89,7 +92,7 @@ impl IntentLog {
     }
 
     /// The software has worked on a read: reads records that are not in memory from the main pool, as a whole.
-    pub(super) fn read<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn read<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Tier);
         let command = self.requests[request].command;
         let numbers = self.numbers(&command);
@@ -109,7 +112,7 @@ impl IntentLog {
                 }
                 continue;
             }
-            let Some(slot) = self.room.of(first) else {
+            let Some(slot) = self.room.slot(first) else {
                 self.hit += bytes;
                 self.give(&command, first, Payload::default(), way);
                 continue;
@@ -119,7 +122,7 @@ impl IntentLog {
             while number < numbers.end
                 && (number - first + 1) * self.record <= LARGEST_READ
                 && self.records.find(number).is_none()
-                && self.room.of(number) == Some(slot + (number - first) as u32)
+                && self.room.slot(number) == Some(slot + (number - first) as u32)
             {
                 self.missed += self.covered(&command, number);
                 number += 1;
@@ -131,7 +134,7 @@ impl IntentLog {
                 payload: way.buffers().take(bytes),
                 ..Command::read(0, u64::from(slot) * self.record, bytes)
             };
-            let what = What::Read {
+            let what = LogPurpose::Read {
                 request,
                 first: first as u32,
                 slot,
@@ -158,7 +161,7 @@ impl IntentLog {
     }
 
     /// Copies a record's part to a read command.
-    fn give<W: Way>(&self, command: &Command, number: u64, data: Payload, way: &mut W) {
+    fn give<W: TierContext>(&self, command: &Command, number: u64, data: Payload, way: &mut W) {
         let (within, into, bytes) = self.part_of(command, number);
         let from = match data.buffer {
             0 => data,
@@ -168,7 +171,7 @@ impl IntentLog {
     }
 
     /// Whether a record that was read has the checksum with which it was written.
-    fn is_whole<W: Way>(&self, number: u64, data: Payload, way: &mut W) -> bool {
+    fn is_whole<W: TierContext>(&self, number: u64, data: Payload, way: &mut W) -> bool {
         if !W::Buffers::REAL || data.buffer == 0 {
             return true;
         }
@@ -192,13 +195,13 @@ impl IntentLog {
         if waiting.left > 0 {
             return false;
         }
-        let took = within(&done.anatomy, now.since(waiting.since));
+        let took = tier_anatomy(&done.anatomy, now.since(waiting.since));
         waiting.anatomy.append(&took);
         waiting.since = now;
         true
     }
 
-    pub(super) fn part_read<W: Way>(
+    pub(super) fn part_read<W: TierContext>(
         &mut self,
         now: Time,
         request: u32,
@@ -212,21 +215,21 @@ impl IntentLog {
             let number = u64::from(first + index);
             let data = data.skip(index * self.config.record);
             // It may have moved by now, with another checksum.
-            let is_here = self.room.of(number) == Some(slot + index);
+            let is_here = self.room.slot(number) == Some(slot + index);
             let good = done.status == Status::Success;
             if good && is_here && !self.is_whole(number, data, way) {
                 done.status = Status::UnrecoveredReadError;
             }
             self.give(&command, number, data, way);
         }
-        way.buffers().give_back(data);
+        way.buffers().release(data);
         if self.arrived(now, request, &done) {
             self.finish(request, way);
         }
     }
 
     /// The software has worked on a write: the write waits after others for free memory, or continues.
-    pub(super) fn enter<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn enter<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Tier);
         if self.suspended {
             self.refuse(now, request, way);
@@ -257,7 +260,7 @@ impl IntentLog {
     }
 
     /// There may be free memory again.
-    pub(super) fn release_held<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn release_held<W: TierContext>(&mut self, now: Time, way: &mut W) {
         while !self.held.is_empty() && (self.suspended || !self.is_full()) {
             let Some(request) = self.held.pop_front() else {
                 return;
@@ -271,7 +274,7 @@ impl IntentLog {
     }
 
     /// Delays a write by the share of dirty bytes, one write after another.
-    fn admit<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn admit<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let from = self.dirty_max * DELAY_FROM / 100;
         let delayed = core::mem::replace(&mut self.requests[request].delayed, true);
         if !delayed && self.dirty > from && self.dirty < self.dirty_max {
@@ -281,14 +284,14 @@ impl IntentLog {
             let wakeup = (since + delay).max(self.wakeup + delay);
             if wakeup > now {
                 self.wakeup = wakeup;
-                return self.at(wakeup, Due::Delayed(request));
+                return self.schedule(wakeup, LogEvent::Delayed(request));
             }
         }
         self.fill(now, request, way);
     }
 
     /// A write has been delayed: other writes may have used the memory meanwhile.
-    pub(super) fn delayed<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn delayed<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         if self.suspended {
             self.refuse(now, request, way);
         } else if self.is_full() {
@@ -299,14 +302,14 @@ impl IntentLog {
     }
 
     /// The main pool cannot be written any more, so no write is acknowledged.
-    pub(super) fn refuse<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn refuse<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Congestion);
         self.requests[request].status = Status::WriteFault;
         self.finish(request, way);
     }
 
     /// Reads records that a write changes partly into memory.
-    fn fill<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn fill<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Congestion);
         let command = self.requests[request].command;
         let numbers = self.numbers(&command);
@@ -320,7 +323,7 @@ impl IntentLog {
                 if self.records.get(handle).reading {
                     self.wait_for(request, handle);
                 }
-            } else if let Some(slot) = self.room.of(number) {
+            } else if let Some(slot) = self.room.slot(number) {
                 let handle = self.records.take(number);
                 self.records.get_mut(handle).reading = true;
                 self.wait_for(request, handle);
@@ -329,7 +332,7 @@ impl IntentLog {
                     payload: way.buffers().take(self.config.record),
                     ..Command::read(0, at, self.config.record)
                 };
-                self.send((MAIN, What::Fill { handle }), None, read, way);
+                self.send((MAIN, LogPurpose::Fill { handle }), None, read, way);
             }
         }
         if self.requests[request].left == 0 {
@@ -345,7 +348,7 @@ impl IntentLog {
     }
 
     /// A record has been read: all requests that wait for it continue, in order of arrival.
-    pub(super) fn filled<W: Way>(
+    pub(super) fn filled<W: TierContext>(
         &mut self,
         now: Time,
         handle: u32,
@@ -362,7 +365,7 @@ impl IntentLog {
         let over = core::mem::take(&mut record.over);
         record.reading = false;
         match over {
-            true => way.buffers().give_back(data),
+            true => way.buffers().release(data),
             false => record.data = data,
         }
         let mut last = core::mem::replace(&mut record.waiters, NONE);
@@ -399,7 +402,7 @@ impl IntentLog {
     }
 
     /// A write's records are in memory: makes them dirty, and acknowledges the write unless it must be durable.
-    fn apply<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn apply<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
         self.open_group(now);
         for number in self.numbers(&command) {
@@ -419,7 +422,7 @@ impl IntentLog {
         };
         if commits {
             let takes = self.config.cpu.commit;
-            self.work(now, takes, Due::Commit(request));
+            self.work(now, takes, LogEvent::Commit(request));
         } else {
             self.finish(request, way);
         }
@@ -428,7 +431,7 @@ impl IntentLog {
     }
 
     /// Copies a command's part of the data to a record.
-    fn put<W: Way>(&mut self, command: &Command, number: u64, way: &mut W) {
+    fn put<W: TierContext>(&mut self, command: &Command, number: u64, way: &mut W) {
         let handle = self.records.take(number);
         let is_new = self.records.dirty(handle);
         if is_new {
@@ -456,9 +459,9 @@ impl IntentLog {
     }
 
     /// Removes the data of a record.
-    fn clear<W: Way>(&mut self, number: u64, way: &mut W) {
+    fn clear<W: TierContext>(&mut self, number: u64, way: &mut W) {
         let in_memory = self.records.find(number);
-        if in_memory.is_none() && self.room.of(number).is_none() {
+        if in_memory.is_none() && self.room.slot(number).is_none() {
             return;
         }
         let handle = self.records.take(number);
@@ -491,13 +494,13 @@ impl IntentLog {
             offset = offset.next_multiple_of(self.record);
             end = (end / self.record * self.record).max(offset);
         }
-        self.unlogged.push_back(Unlogged {
+        self.unlogged.push_back(UnloggedWrite {
             offset,
             bytes: (end - offset) as u32,
             content: match command.op {
-                Op::Write if named => Content::Named,
-                Op::Write => Content::Data,
-                _ => Content::Zeroes,
+                Op::Write if named => LogContent::Named,
+                Op::Write => LogContent::Data,
+                _ => LogContent::Zeroes,
             },
             group: self.groups.open,
             slot: NONE,

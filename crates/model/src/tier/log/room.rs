@@ -8,14 +8,14 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::tier::table::Table;
+use crate::tier::table::SparseTable;
 
 /// Table value of a record that reads as zeroes: the first slot is reserved for roots.
 const HOLE: u32 = 0;
 
 /// Slots of the main pool, each for one record: which are allocated, and where the next allocation starts.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
+pub(super) struct SlotAllocator {
     taken: Vec<u64>,
     slots: u32,
     roots: u32,
@@ -25,7 +25,7 @@ pub(super) struct Room {
     takes: u64,
     /// By record: its slot. In a volume that was filled, the slot follows from the record's number until it is written
     /// again.
-    of: Table,
+    of: SparseTable,
     records: u64,
     filled: bool,
     /// Number of times that slots were freed; reads in progress by that number; and slots that wait for these reads.
@@ -34,11 +34,11 @@ pub(super) struct Room {
     retired: VecDeque<(u64, u32)>,
 }
 
-impl Room {
+impl SlotAllocator {
     /// Creates `slots` slots and `records` records. The first `roots` slots are reserved. The records exist in order if
     /// `filled`, and not at all otherwise.
-    pub(super) fn new(slots: u32, roots: u32, records: u64, filled: bool) -> Room {
-        let mut room = Room::empty(slots, roots, records, filled);
+    pub(super) fn new(slots: u32, roots: u32, records: u64, filled: bool) -> SlotAllocator {
+        let mut room = SlotAllocator::empty(slots, roots, records, filled);
         let used = if filled {
             records as u32 + roots
         } else {
@@ -52,15 +52,15 @@ impl Room {
     }
 
     /// Like `new`, with no slot allocated.
-    pub(super) fn empty(slots: u32, roots: u32, records: u64, filled: bool) -> Room {
-        Room {
+    pub(super) fn empty(slots: u32, roots: u32, records: u64, filled: bool) -> SlotAllocator {
+        SlotAllocator {
             taken: alloc::vec![0; slots.div_ceil(64) as usize],
             slots,
             roots,
             free: slots,
             cursor: 0,
             takes: 0,
-            of: Table::new(records),
+            of: SparseTable::new(records),
             records,
             filled,
             turn: 1,
@@ -95,7 +95,7 @@ impl Room {
     }
 
     /// Sets where the search for the next slot starts.
-    pub(super) fn go_on_from(&mut self, cursor: u32) {
+    pub(super) fn set_cursor(&mut self, cursor: u32) {
         self.cursor = cursor % self.slots.max(1);
     }
 
@@ -112,7 +112,7 @@ impl Room {
 
     /// Returns the slot of a record, if it has data.
     #[inline]
-    pub(super) fn of(&self, record: u64) -> Option<u32> {
+    pub(super) fn slot(&self, record: u64) -> Option<u32> {
         match self.of.get(record) {
             Some(HOLE) => None,
             Some(slot) => Some(slot),
@@ -121,12 +121,12 @@ impl Room {
     }
 
     /// Returns the on-disk table value of a record: 0 for none, 1 for a hole, otherwise the slot plus one.
-    pub(super) fn said(&self, record: u64) -> u32 {
+    pub(super) fn table_entry(&self, record: u64) -> u32 {
         self.of.get(record).map_or(0, |slot| slot + 1)
     }
 
-    /// Sets a record from its on-disk table value, see [`Room::said`].
-    pub(super) fn hear(&mut self, record: u64, said: u32) {
+    /// Sets a record from its on-disk table value, see [`SlotAllocator::said`].
+    pub(super) fn set_table_entry(&mut self, record: u64, said: u32) {
         if let Some(slot) = said.checked_sub(1) {
             self.of.set(record, slot);
         }
@@ -135,7 +135,7 @@ impl Room {
     /// Sets the slot of a record, or `None` if it has no data any more. Returns the previous slot, which stays
     /// allocated.
     pub(super) fn place(&mut self, record: u64, slot: Option<u32>) -> Option<u32> {
-        let before = self.of(record);
+        let before = self.slot(record);
         self.of.set(record, slot.unwrap_or(HOLE));
         before
     }
@@ -189,7 +189,7 @@ impl Room {
         (self.free, self.takes) = (self.slots, 0);
         (0..self.roots.min(self.slots)).for_each(|slot| self.mark(slot));
         for record in 0..self.records {
-            if let Some(slot) = self.of(record) {
+            if let Some(slot) = self.slot(record) {
                 self.mark(slot);
             }
         }
@@ -215,7 +215,7 @@ impl Room {
         }
     }
 
-    /// A read of slots begins: returns the argument for [`Room::has_read`] at its end.
+    /// A read of slots begins: returns the argument for [`SlotAllocator::has_read`] at its end.
     pub(super) fn reads(&mut self) -> u64 {
         match self.readers.back_mut() {
             Some((turn, count)) if *turn == self.turn => *count += 1,
@@ -264,7 +264,7 @@ impl Room {
 
 /// A log device: consecutive blocks, which are freed by transaction group.
 #[derive(Clone, Debug)]
-pub(super) struct Ring {
+pub(super) struct BlockRing {
     bytes: u64,
     head: u64,
     /// Bytes of the open group, and of the group being written.
@@ -277,10 +277,10 @@ pub(super) struct Ring {
     pub(super) broken: bool,
 }
 
-impl Ring {
+impl BlockRing {
     /// Creates an empty log of `bytes` bytes.
-    pub(super) fn new(bytes: u64) -> Ring {
-        Ring {
+    pub(super) fn new(bytes: u64) -> BlockRing {
+        BlockRing {
             bytes: bytes / 4096 * 4096,
             head: 0,
             open: 0,
@@ -332,7 +332,7 @@ impl Ring {
     }
 
     /// Continues at this position.
-    pub(super) fn go_on_from(&mut self, head: u64) {
+    pub(super) fn set_head(&mut self, head: u64) {
         self.head = head % self.bytes.max(1);
     }
 
@@ -349,11 +349,11 @@ mod tests {
 
     #[test]
     fn slots_are_given_in_order_and_again_once_given_up() {
-        let mut room = Room::new(200, 1, 100, true);
-        assert_eq!(room.of(0), Some(1));
+        let mut room = SlotAllocator::new(200, 1, 100, true);
+        assert_eq!(room.slot(0), Some(1));
         assert_eq!((room.take(), room.take()), (Some(101), Some(102)));
         assert_eq!(room.place(7, Some(101)), Some(8));
-        assert_eq!(room.of(7), Some(101));
+        assert_eq!(room.slot(7), Some(101));
         for slot in 103..200 {
             assert_eq!(room.take(), Some(slot));
         }
@@ -368,13 +368,13 @@ mod tests {
         assert_eq!(room.take(), Some(8));
         room.has_read(later);
         assert_eq!(room.place(7, None), Some(101));
-        assert_eq!((room.of(7), room.said(7)), (None, 1));
-        assert_eq!(Room::new(200, 1, 100, false).of(7), None);
+        assert_eq!((room.slot(7), room.table_entry(7)), (None, 1));
+        assert_eq!(SlotAllocator::new(200, 1, 100, false).slot(7), None);
     }
 
     #[test]
     fn slots_that_lie_together_are_found_between_others() {
-        let mut room = Room::new(40, 8, 16, false);
+        let mut room = SlotAllocator::new(40, 8, 16, false);
         assert_eq!(room.take_run(4), Some(8));
         for _ in 12..40 {
             room.take();
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_ring_is_full_until_a_group_is_on_main() {
-        let mut ring = Ring::new(10 * 4096);
+        let mut ring = BlockRing::new(10 * 4096);
         assert_eq!(ring.take(4 * 4096), Some(0));
         ring.close();
         assert_eq!(ring.take(4 * 4096), Some(4 * 4096));

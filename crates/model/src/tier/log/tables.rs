@@ -9,10 +9,10 @@
 use alloc::vec::Vec;
 
 use super::layout::{Root, UNIT};
-use super::room::Room;
+use super::room::SlotAllocator;
 use crate::data;
-use crate::tier::record::{BLOCK, Pen};
-use crate::tier::table::Table;
+use crate::tier::record::{BLOCK, NumberWriter};
+use crate::tier::table::SparseTable;
 
 /// Number of levels.
 pub(super) const LEVELS: usize = 3;
@@ -27,18 +27,18 @@ struct Level {
 
 /// All levels of the tree, and the use of slots.
 #[derive(Clone, Debug)]
-pub(super) struct Tables {
+pub(super) struct RecordTables {
     levels: [Level; LEVELS],
     /// Bits of a record's number per level: at most 8.
     bits: u32,
     /// Nodes per slot.
     per: u64,
     /// By slot: number of current nodes.
-    live: Table,
+    live: SparseTable,
     /// Slots without current nodes since the last group.
     empty: Vec<u32>,
     /// By record: checksum of its data. Used only if the pool has data.
-    sums: Table,
+    sums: SparseTable,
 }
 
 /// Returns a checksum in the form stored in a table.
@@ -46,10 +46,10 @@ pub(super) fn kept(sum: u32) -> u32 {
     sum & 0x7fff_ffff
 }
 
-impl Tables {
+impl RecordTables {
     /// Creates the tables for `records` records of `record` bytes, on `slots` slots, with `bits` bits of a record's number
     /// per level.
-    pub(super) fn new(records: u64, record: u64, slots: u32, bits: u32) -> Tables {
+    pub(super) fn new(records: u64, record: u64, slots: u32, bits: u32) -> RecordTables {
         let level = |level: usize| {
             let nodes = records.div_ceil(1 << (bits * (level as u32 + 1))) as usize;
             Level {
@@ -57,13 +57,13 @@ impl Tables {
                 sums: alloc::vec![0; nodes],
             }
         };
-        Tables {
+        RecordTables {
             levels: [level(0), level(1), level(2)],
             bits,
             per: (record / UNIT).max(1),
-            live: Table::new(slots.into()),
+            live: SparseTable::new(slots.into()),
             empty: Vec::new(),
-            sums: Table::new(records),
+            sums: SparseTable::new(records),
         }
     }
 
@@ -129,9 +129,9 @@ impl Tables {
     }
 
     /// Returns the on-disk form of a node, with its current references; its checksum is stored.
-    pub(super) fn encode(&mut self, level: usize, node: u32, room: &Room) -> [u8; BLOCK] {
+    pub(super) fn encode(&mut self, level: usize, node: u32, room: &SlotAllocator) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
-        let mut pen = Pen {
+        let mut pen = NumberWriter {
             bytes: &mut block,
             at: 0,
         };
@@ -140,7 +140,7 @@ impl Tables {
             let (place, sum) = match level.checked_sub(1) {
                 None if below < room.records() => {
                     let sum = self.sums.get(below).map_or(0, |sum| sum + 1);
-                    (room.said(below).into(), sum)
+                    (room.table_entry(below).into(), sum)
                 }
                 None => (0, 0),
                 Some(level) => {
@@ -170,7 +170,7 @@ impl Tables {
     pub(super) fn read(
         &mut self,
         root: &Root,
-        room: &mut Room,
+        room: &mut SlotAllocator,
         mut node: impl FnMut(u64) -> Option<[u8; BLOCK]>,
     ) -> Option<()> {
         for (index, &(place, sum)) in root.nodes.iter().enumerate() {
@@ -205,7 +205,7 @@ impl Tables {
         level: usize,
         node: u64,
         (place, sum): (u64, u32),
-        room: &Room,
+        room: &SlotAllocator,
     ) -> Option<()> {
         if place == 0 {
             return Some(());
@@ -216,7 +216,12 @@ impl Tables {
         within.then(|| self.place(level, node as u32, place))
     }
 
-    fn hear_record(&mut self, record: u64, (said, sum): (u64, u32), room: &mut Room) -> Option<()> {
+    fn hear_record(
+        &mut self,
+        record: u64,
+        (said, sum): (u64, u32),
+        room: &mut SlotAllocator,
+    ) -> Option<()> {
         if said == 0 {
             return Some(());
         }
@@ -226,7 +231,7 @@ impl Tables {
         if record >= room.records() || !(is_hole || within) {
             return None;
         }
-        room.hear(record, said as u32);
+        room.set_table_entry(record, said as u32);
         if let Some(sum) = sum.checked_sub(1) {
             self.sums.set(record, kept(sum));
         }
@@ -234,7 +239,7 @@ impl Tables {
     }
 
     /// Marks the slots of all nodes.
-    pub(super) fn mark(&self, room: &mut Room) {
+    pub(super) fn mark(&self, room: &mut SlotAllocator) {
         for &place in self.levels.iter().flat_map(|it| &it.places) {
             if place != 0 {
                 room.mark((place / self.per) as u32);

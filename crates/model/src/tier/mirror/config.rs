@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::{Mirror, recover};
 use crate::device::Range;
 use crate::tier::copies::Reads;
-use crate::tier::offline::{Below, Damage};
+use crate::tier::offline::{ChildImages, Damage};
 use crate::tier::{Child, Promise, TierSettings, label, legs};
 
 /// Settings of a mirror.
@@ -95,7 +95,12 @@ impl TierSettings for MirrorConfig {
         problems
     }
 
-    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+    fn format(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn ChildImages,
+    ) -> Result<(), Damage> {
         let bytes = self.capacity(children);
         legs::format(&mut self.build(children).labels, bytes, pool, below)
     }
@@ -104,7 +109,7 @@ impl TierSettings for MirrorConfig {
         &self,
         children: &[u64],
         pool: u128,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<Mirror, Damage> {
         recover::recover(self.build(children), pool, below)
     }

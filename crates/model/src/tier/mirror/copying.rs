@@ -6,15 +6,15 @@
 //! flushed, and then listed as in sync, on the other members first. If no member in sync can read a chunk, or the
 //! member cannot write it, the resync ends and the member stays out.
 
-use super::{COPY, Child, Extent, For, Mirror};
+use super::{COPY, Child, LockedRange, Mirror, MirrorPurpose};
 use crate::command::{Command, Op, Payload, Status};
 use crate::data::Buffers;
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum ResyncStep {
     /// Looking for the next chunk.
     Seek,
     /// Earlier writes are still in progress.
@@ -26,12 +26,12 @@ enum Step {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Copying {
+pub(super) struct ResyncCopy {
     pub(super) leg: Child,
     at: u64,
     bytes: u32,
     payload: Payload,
-    step: Step,
+    step: ResyncStep,
     /// Whether the resync has ended, except for a command in flight.
     pub(super) stopped: bool,
 }
@@ -50,18 +50,18 @@ fn is_zero<B: Buffers>(command: &Command, buffers: &B) -> bool {
 
 impl Mirror {
     /// Starts the resync of a returned member, if one is waiting.
-    pub(super) fn copy_next<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn copy_next<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if self.copying.is_some() || self.returned == 0 {
             return;
         }
         let leg = self.returned.trailing_zeros() as Child;
         self.returned &= !(1 << leg);
-        self.copying = Some(Copying {
+        self.copying = Some(ResyncCopy {
             leg,
             at: 0,
             bytes: 0,
             payload: Payload::default(),
-            step: Step::Seek,
+            step: ResyncStep::Seek,
             stopped: false,
         });
         self.copy_on(now, way);
@@ -72,7 +72,10 @@ impl Mirror {
         let Some(copying) = &mut self.copying else {
             return;
         };
-        if matches!(copying.step, Step::Read(..) | Step::Write | Step::Flush) {
+        if matches!(
+            copying.step,
+            ResyncStep::Read(..) | ResyncStep::Write | ResyncStep::Flush
+        ) {
             copying.stopped = true;
         } else {
             self.copying = None;
@@ -81,14 +84,14 @@ impl Mirror {
     }
 
     /// Continues the resync, if no command of it is in flight.
-    pub(super) fn copy_on<W: Way>(&mut self, _now: Time, way: &mut W) {
+    pub(super) fn copy_on<W: TierContext>(&mut self, _now: Time, way: &mut W) {
         let Some(mut copying) = self.copying.take() else {
             return;
         };
-        if copying.step == Step::Seek {
+        if copying.step == ResyncStep::Seek {
             self.seek(&mut copying, way);
         }
-        if copying.step == Step::Drain {
+        if copying.step == ResyncStep::Drain {
             let end = copying.at + u64::from(copying.bytes);
             let mut others = self.extents.iter().filter(|it| it.request != COPY);
             let over = planted::has(Bug::CopiesOverWrites);
@@ -102,7 +105,7 @@ impl Mirror {
     }
 
     /// Takes the next marked chunk and locks it for writes; or ends the resync.
-    fn seek<W: Way>(&mut self, copying: &mut Copying, way: &mut W) {
+    fn seek<W: TierContext>(&mut self, copying: &mut ResyncCopy, way: &mut W) {
         let mut from = copying.at + u64::from(copying.bytes);
         if planted::has(Bug::CopiesFirstChunks) {
             from = from.next_multiple_of(self.labels.region);
@@ -118,9 +121,9 @@ impl Mirror {
             Some((at, border)) => {
                 let end = (at + self.copied).min(border).min(self.bytes);
                 (copying.at, copying.bytes) = (at, (end - at) as u32);
-                copying.step = Step::Drain;
+                copying.step = ResyncStep::Drain;
                 if !planted::has(Bug::CopiesOverWrites) {
-                    self.extents.push(Extent {
+                    self.extents.push(LockedRange {
                         at,
                         end,
                         request: COPY,
@@ -128,8 +131,8 @@ impl Mirror {
                 }
             }
             None => {
-                copying.step = Step::Flush;
-                self.send(copying.leg, For::Copy, &Command::flush(0), way);
+                copying.step = ResyncStep::Flush;
+                self.send(copying.leg, MirrorPurpose::Copy, &Command::flush(0), way);
             }
         }
     }
@@ -192,32 +195,32 @@ impl Mirror {
     }
 
     /// Reads a chunk from a member in sync that has not been tried; if there is none, ends the resync.
-    fn read_chunk<W: Way>(&mut self, mut copying: Copying, tried: u32, way: &mut W) {
+    fn read_chunk<W: TierContext>(&mut self, mut copying: ResyncCopy, tried: u32, way: &mut W) {
         let legs = self.labels.readable() & !tried;
         if legs == 0 {
-            way.buffers().give_back(copying.payload);
+            way.buffers().release(copying.payload);
             self.end_extent(COPY);
             return;
         }
         let from = legs.trailing_zeros() as Child;
-        copying.step = Step::Read(from, tried);
+        copying.step = ResyncStep::Read(from, tried);
         let read = Command {
             payload: copying.payload,
             ..Command::new(0, Op::Read, copying.at, copying.bytes)
         };
         self.copying = Some(copying);
-        self.send(from, For::Copy, &read, way);
+        self.send(from, MirrorPurpose::Copy, &read, way);
     }
 
     /// A command of the resync has completed.
-    pub(super) fn copied<W: Way>(&mut self, now: Time, status: Status, way: &mut W) {
+    pub(super) fn copied<W: TierContext>(&mut self, now: Time, status: Status, way: &mut W) {
         let Some(mut copying) = self.copying.take() else {
             return;
         };
-        let holds = matches!(copying.step, Step::Read(..) | Step::Write);
+        let holds = matches!(copying.step, ResyncStep::Read(..) | ResyncStep::Write);
         if copying.stopped {
             if holds {
-                way.buffers().give_back(copying.payload);
+                way.buffers().release(copying.payload);
             }
             self.copy_next(now, way);
             self.send_waiting(now, way);
@@ -225,8 +228,8 @@ impl Mirror {
         }
         let well = status == Status::Success;
         match copying.step {
-            Step::Read(..) if well => {
-                copying.step = Step::Write;
+            ResyncStep::Read(..) if well => {
+                copying.step = ResyncStep::Write;
                 let mut write = Command {
                     payload: copying.payload,
                     ..Command::new(0, Op::Write, copying.at, copying.bytes)
@@ -237,9 +240,9 @@ impl Mirror {
                 }
                 let leg = copying.leg;
                 self.copying = Some(copying);
-                self.send(leg, For::Copy, &write, way);
+                self.send(leg, MirrorPurpose::Copy, &write, way);
             }
-            Step::Read(from, tried) => {
+            ResyncStep::Read(from, tried) => {
                 if status == Status::Gone && self.labels.leave(from) {
                     self.pump(way);
                 }
@@ -248,10 +251,10 @@ impl Mirror {
                     self.send_waiting(now, way);
                 }
             }
-            Step::Write => {
-                way.buffers().give_back(copying.payload);
+            ResyncStep::Write => {
+                way.buffers().release(copying.payload);
                 self.end_extent(COPY);
-                copying.step = Step::Seek;
+                copying.step = ResyncStep::Seek;
                 self.copying = well.then_some(copying);
                 self.send_waiting(now, way);
             }

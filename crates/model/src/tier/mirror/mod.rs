@@ -27,13 +27,13 @@ use alloc::vec::Vec;
 
 pub use self::config::{MOST_LEGS, MirrorConfig};
 
-use self::copying::Copying;
+use self::copying::ResyncCopy;
 use super::copies::Copies;
 use super::labels::{self, Labels};
 use super::legs;
-use super::offline::{Below, Damage};
+use super::offline::{ChildImages, Damage};
 use super::planted::{self, Bug};
-use super::{Child, Tier, Way};
+use super::{Child, Tier, TierContext};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::data::{Unreadable, Unwritable};
@@ -50,7 +50,7 @@ const WAITING: Part = Part::Tier;
 
 /// An outstanding command.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct MirrorRequest {
     command: Command,
     began: Time,
     /// Number of pieces outstanding at the members.
@@ -65,7 +65,7 @@ struct Request {
 
 /// Purpose of a command to a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum For {
+enum MirrorPurpose {
     /// A client's read, write or flush.
     Client(u32),
     /// Data that this member could not read is written back to it.
@@ -78,7 +78,7 @@ enum For {
 
 /// A range that is being written or copied: meanwhile no other write to it is sent.
 #[derive(Clone, Copy, Debug)]
-struct Extent {
+struct LockedRange {
     at: u64,
     end: u64,
     /// The request that writes it.
@@ -96,11 +96,11 @@ pub struct Mirror {
     labels: Labels,
     /// Selects the member for a read.
     copies: Copies,
-    requests: Slab<Request>,
+    requests: Slab<MirrorRequest>,
     /// By the token of a command to a member: its purpose, and the member.
-    pieces: Slab<(For, Child)>,
+    pieces: Slab<(MirrorPurpose, Child)>,
     /// Ranges that are being written.
-    extents: Vec<Extent>,
+    extents: Vec<LockedRange>,
     /// Writes that may not be sent yet, in order.
     waiting: Vec<u32>,
     /// Reads that failed on one member and are in progress on another: their data must be written back.
@@ -109,7 +109,7 @@ pub struct Mirror {
     flushing: Vec<u32>,
     /// Writes and flushes that are done, but may not be acknowledged yet.
     unacknowledged: Vec<u32>,
-    copying: Option<Copying>,
+    copying: Option<ResyncCopy>,
     /// Bytes copied at a time.
     copied: u64,
     /// Members that wait for a resync; and members, waiting or being resynced, that need all data.
@@ -171,14 +171,26 @@ impl Mirror {
     }
 
     #[inline]
-    fn send<W: Way>(&mut self, leg: Child, what: For, command: &Command, way: &mut W) {
+    fn send<W: TierContext>(
+        &mut self,
+        leg: Child,
+        what: MirrorPurpose,
+        command: &Command,
+        way: &mut W,
+    ) {
         self.copies.sent(usize::from(leg));
         let token = self.pieces.insert((what, leg));
         way.send(leg, token, *command);
     }
 
     /// Sends a client's command to several members.
-    fn send_to<W: Way>(&mut self, legs: u32, request: u32, what: For, way: &mut W) {
+    fn send_to<W: TierContext>(
+        &mut self,
+        legs: u32,
+        request: u32,
+        what: MirrorPurpose,
+        way: &mut W,
+    ) {
         let command = self.requests[request].command;
         for leg in self.legs().filter(|leg| legs & (1 << leg) != 0) {
             self.requests[request].left += 1;
@@ -187,12 +199,12 @@ impl Mirror {
     }
 
     fn is_taken(&self, at: u64, end: u64) -> bool {
-        let taken = |it: &Extent| it.at < end && at < it.end;
+        let taken = |it: &LockedRange| it.at < end && at < it.end;
         self.extents.iter().any(taken) && !planted::has(Bug::OverlapsWrites)
     }
 
     /// Sends a write, or makes it wait.
-    fn write<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
+    fn write<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
         let command = self.requests[request].command;
         let (at, end) = (command.offset, command.end());
         let marked = self.labels.mark(at, u64::from(command.bytes));
@@ -204,19 +216,19 @@ impl Mirror {
         if self.rest_at == Time::NEVER {
             self.rest_at = now + REST;
         }
-        self.extents.push(Extent { at, end, request });
+        self.extents.push(LockedRange { at, end, request });
         self.overtake_repairs(at, end);
         let mut legs = self.writable();
         if command.op == Op::Deallocate && planted::has(Bug::TrimsOneLeg) {
             legs &= legs.wrapping_neg();
             self.requests[request].done = self.writable() & !legs;
         }
-        self.send_to(legs, request, For::Client(request), way);
+        self.send_to(legs, request, MirrorPurpose::Client(request), way);
         true
     }
 
     /// Sends writes that waited for a range that is free now.
-    fn send_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn send_waiting<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if !self.waiting.is_empty() {
             let mut waiting = core::mem::take(&mut self.waiting);
             waiting.retain(|&request| !self.write(now, request, way));
@@ -234,12 +246,12 @@ impl Mirror {
     }
 
     /// Writes a label if there is a change.
-    fn pump<W: Way>(&mut self, way: &mut W) {
+    fn pump<W: TierContext>(&mut self, way: &mut W) {
         if self.labels.changed {
             let mut outgoing = core::mem::take(&mut self.outgoing);
             self.labels.pump(self.bytes, way.buffers(), &mut outgoing);
             for (leg, command) in outgoing.drain(..) {
-                self.send(leg, For::Label, &command, way);
+                self.send(leg, MirrorPurpose::Label, &command, way);
             }
             self.outgoing = outgoing;
         }
@@ -254,7 +266,7 @@ impl Mirror {
     }
 
     /// Completes a command: time not attributed to any step was spent waiting here.
-    fn finish<W: Way>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
+    fn finish<W: TierContext>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
         let asked = &mut self.requests[request];
         let rest = now.since(asked.began) - asked.anatomy.total();
         asked.anatomy.add(WAITING, rest);
@@ -266,7 +278,7 @@ impl Mirror {
     }
 
     /// [`Bug::AcknowledgesEarly`].
-    fn finish_early<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn finish_early<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let asked = &mut self.requests[request];
         let id = core::mem::replace(&mut asked.command.id, CommandId::MAX);
         if id != CommandId::MAX {
@@ -278,7 +290,7 @@ impl Mirror {
 
     /// Acknowledges a write or flush that is done on all members that it was sent to, once no label lists a member
     /// without it as complete. Returns false if it must wait for a label.
-    fn acknowledge<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
+    fn acknowledge<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
         let asked = self.requests[request];
         let missed = asked.failed & self.labels.known.in_sync;
         if asked.done == 0 || missed != 0 {
@@ -293,7 +305,7 @@ impl Mirror {
         true
     }
 
-    fn acknowledge_all<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn acknowledge_all<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if !self.unacknowledged.is_empty() {
             let mut requests = core::mem::take(&mut self.unacknowledged);
             requests.retain(|&request| !self.acknowledge(now, request, way));
@@ -301,7 +313,7 @@ impl Mirror {
         }
     }
 
-    fn write_done<W: Way>(
+    fn write_done<W: TierContext>(
         &mut self,
         now: Time,
         request: u32,
@@ -345,7 +357,7 @@ impl Mirror {
         }
     }
 
-    fn label_done<W: Way>(&mut self, now: Time, leg: Child, status: Status, way: &mut W) {
+    fn label_done<W: TierContext>(&mut self, now: Time, leg: Child, status: Status, way: &mut W) {
         let Some(written) = self.labels.done(leg, status, way.buffers()) else {
             return;
         };
@@ -369,7 +381,7 @@ impl Mirror {
         self.acknowledge_all(now, way);
     }
 
-    fn rested<W: Way>(&mut self, now: Time, leg: Child, status: Status, way: &mut W) {
+    fn rested<W: TierContext>(&mut self, now: Time, leg: Child, status: Status, way: &mut W) {
         self.resting -= 1;
         if status != Status::Success {
             self.disturbed = true;
@@ -387,8 +399,8 @@ impl Mirror {
 }
 
 impl Tier for Mirror {
-    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
-        let request = self.requests.insert(Request {
+    fn submit<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
+        let request = self.requests.insert(MirrorRequest {
             command: *command,
             began: now,
             left: 0,
@@ -407,7 +419,7 @@ impl Tier for Mirror {
                 }
                 // There is always a member that counts as in sync, failed or not.
                 if let Some(leg) = self.leg_to_read(command, readable) {
-                    self.send_to(1 << leg, request, For::Client(request), way);
+                    self.send_to(1 << leg, request, MirrorPurpose::Client(request), way);
                 }
             }
             Op::Flush => {
@@ -420,7 +432,7 @@ impl Tier for Mirror {
                 // The other members count as having done it.
                 self.requests[request].done = self.writable() & !legs;
                 self.flushing.push(request);
-                self.send_to(legs, request, For::Client(request), way);
+                self.send_to(legs, request, MirrorPurpose::Client(request), way);
             }
             Op::Write | Op::WriteZeroes | Op::Deallocate => {
                 if !self.write(now, request, way) {
@@ -431,19 +443,19 @@ impl Tier for Mirror {
         }
     }
 
-    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+    fn completed<W: TierContext>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
         let (what, leg) = self.pieces[token];
         self.pieces.release(token);
         self.copies.done(usize::from(leg));
         match what {
-            For::Client(request) if self.requests[request].command.op == Op::Read => {
+            MirrorPurpose::Client(request) if self.requests[request].command.op == Op::Read => {
                 self.read_done(now, request, leg, done, way);
             }
-            For::Client(request) => self.write_done(now, request, leg, done, way),
-            For::Repair(request) => self.repaired(now, request, leg, done, way),
-            For::Label => self.label_done(now, leg, done.status, way),
-            For::Rest => self.rested(now, leg, done.status, way),
-            For::Copy => self.copied(now, done.status, way),
+            MirrorPurpose::Client(request) => self.write_done(now, request, leg, done, way),
+            MirrorPurpose::Repair(request) => self.repaired(now, request, leg, done, way),
+            MirrorPurpose::Label => self.label_done(now, leg, done.status, way),
+            MirrorPurpose::Rest => self.rested(now, leg, done.status, way),
+            MirrorPurpose::Copy => self.copied(now, done.status, way),
         }
     }
 
@@ -451,7 +463,7 @@ impl Tier for Mirror {
         self.rest_at
     }
 
-    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
         self.rest_at = Time::NEVER;
         // Members that were stale at recovery.
         self.copy_next(now, way);
@@ -468,12 +480,12 @@ impl Tier for Mirror {
             }
             for leg in self.legs() {
                 self.resting += 1;
-                self.send(leg, For::Rest, &Command::flush(0), way);
+                self.send(leg, MirrorPurpose::Rest, &Command::flush(0), way);
             }
         }
     }
 
-    fn returned<W: Way>(&mut self, now: Time, child: Child, way: &mut W) {
+    fn returned<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
         // It may have missed writes without any command having been sent to it.
         if self.barred & (1 << child) == 0 && self.leave(child) {
             self.returned |= 1 << child;
@@ -509,7 +521,7 @@ impl Tier for Mirror {
         &self,
         at: u64,
         into: &mut [u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unreadable> {
         let readable = self.labels.readable();
         for leg in self.legs().filter(|leg| readable & (1 << leg) != 0) {
@@ -524,7 +536,7 @@ impl Tier for Mirror {
         &mut self,
         at: u64,
         data: &[u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unwritable> {
         recover::mark(self, at, data.len() as u64, below)?;
         let written = self.labels.known.in_sync;
@@ -532,7 +544,7 @@ impl Tier for Mirror {
         legs.try_for_each(|leg| below.write(leg, at, data))
     }
 
-    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn ChildImages) -> bool {
         let readable = self.labels.readable();
         let mut seen: Option<Vec<u8>> = None;
         self.legs()
@@ -549,14 +561,14 @@ impl Tier for Mirror {
             })
     }
 
-    fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
+    fn renewed(&mut self, child: Child, below: &mut dyn ChildImages) -> Result<(), Damage> {
         legs::strip(self.bytes, child, below)?;
         self.barred &= !(1 << child);
         self.copy_later(child, true);
         Ok(())
     }
 
-    fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
+    fn settle(&mut self, below: &mut dyn ChildImages) -> Result<(), Damage> {
         recover::settle(self, below)
     }
 
@@ -564,7 +576,7 @@ impl Tier for Mirror {
         self.used = ranges.to_vec();
     }
 
-    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn sync_offline(&self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
         let written = self.labels.known.in_sync;
         let mut legs = self.legs().filter(|leg| written & (1 << leg) != 0);
         legs.try_for_each(|leg| below.sync(leg))

@@ -1,9 +1,9 @@
 //! Selection of the mirror member for a read, and handling of reads that a member failed.
 
-use super::{Extent, For, Mirror};
+use super::{LockedRange, Mirror, MirrorPurpose};
 use crate::command::{Command, Completion, Op, Status};
 use crate::tier::planted::{self, Bug};
-use crate::tier::{Child, Way};
+use crate::tier::{Child, TierContext};
 use crate::time::Time;
 
 impl Mirror {
@@ -17,7 +17,7 @@ impl Mirror {
         Some(leg as Child)
     }
 
-    pub(super) fn read_done<W: Way>(
+    pub(super) fn read_done<W: TierContext>(
         &mut self,
         now: Time,
         request: u32,
@@ -47,7 +47,7 @@ impl Mirror {
                 legs = 0;
             }
             match self.leg_to_read(&command, legs) {
-                Some(leg) => self.send_to(1 << leg, request, For::Client(request), way),
+                Some(leg) => self.send_to(1 << leg, request, MirrorPurpose::Client(request), way),
                 None => {
                     self.repairing.retain(|&it| it != request);
                     self.finish(now, request, done.status, way);
@@ -69,8 +69,8 @@ impl Mirror {
             return;
         }
         self.requests[request].command.op = Op::Write;
-        self.extents.push(Extent { at, end, request });
-        self.send_to(to_repair, request, For::Repair(request), way);
+        self.extents.push(LockedRange { at, end, request });
+        self.send_to(to_repair, request, MirrorPurpose::Repair(request), way);
     }
 
     /// A write is sent: earlier reads may return the data that it overwrites, which must not be written back. The write
@@ -91,7 +91,7 @@ impl Mirror {
     }
 
     /// A repair has completed. No client waits for it, but its data is in the client's buffer.
-    pub(super) fn repaired<W: Way>(
+    pub(super) fn repaired<W: TierContext>(
         &mut self,
         now: Time,
         request: u32,

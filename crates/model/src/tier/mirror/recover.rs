@@ -8,7 +8,7 @@
 use super::{Child, Mirror, REST};
 use crate::data::{Unreadable, Unwritable};
 use crate::tier::legs::{self, Legs, unwritable};
-use crate::tier::offline::{Below, Damage, Found};
+use crate::tier::offline::{ChildImages, Damage, RecoveryFinding};
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
@@ -18,7 +18,7 @@ const PIECE: u64 = 4096;
 pub(super) fn recover(
     mut mirror: Mirror,
     pool: u128,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<Mirror, Damage> {
     let bytes = mirror.bytes;
     let legs = Legs::find(&mirror.labels, bytes, pool, below)?;
@@ -35,7 +35,7 @@ pub(super) fn recover(
         return Err(Damage::Unwritable(legs.in_sync.trailing_zeros() as Child));
     }
     for leg in legs.stale(&mirror.labels) {
-        let known = legs.known(leg);
+        let known = legs.resync_marks(leg);
         match known {
             Some(own) => mirror.labels.known.dirty.add(&own.dirty),
             // An incomplete copy must not look like an old one.
@@ -43,7 +43,10 @@ pub(super) fn recover(
             None => {}
         }
         let marked = mirror.labels.known.dirty.count();
-        below.found(Found::Stale(leg, known.is_some().then_some(marked)));
+        below.found(RecoveryFinding::Stale(
+            leg,
+            known.is_some().then_some(marked),
+        ));
         mirror.copy_later(leg, known.is_none());
     }
     let now_in_sync = mirror.labels.known.in_sync;
@@ -62,7 +65,7 @@ pub(super) fn mark(
     mirror: &mut Mirror,
     at: u64,
     bytes: u64,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Unwritable> {
     // A mirror that is being formatted has no labels for marks, and no data.
     if !mirror.found || planted::has(Bug::RecoversUnmarked) || mirror.labels.mark(at, bytes) {
@@ -73,7 +76,7 @@ pub(super) fn mark(
 }
 
 /// Clears the marks of such writes if all members have the data.
-pub(super) fn settle(mirror: &mut Mirror, below: &mut dyn Below) -> Result<(), Damage> {
+pub(super) fn settle(mirror: &mut Mirror, below: &mut dyn ChildImages) -> Result<(), Damage> {
     if mirror.rest_at == Time::NEVER || !mirror.labels.is_whole() {
         return Ok(());
     }
@@ -104,7 +107,7 @@ fn read_first(
     legs: u32,
     at: u64,
     into: &mut [u8],
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Unreadable> {
     let mut legs = mirror.legs().filter(|leg| legs & (1 << leg) != 0);
     match legs.any(|leg| below.read(leg, at, into).is_ok()) {
@@ -114,7 +117,7 @@ fn read_first(
 }
 
 /// Writes a piece if it differs; returns whether it did.
-fn set(leg: Child, at: u64, piece: &[u8], below: &mut dyn Below) -> Result<bool, Damage> {
+fn set(leg: Child, at: u64, piece: &[u8], below: &mut dyn ChildImages) -> Result<bool, Damage> {
     let mut own = [0; PIECE as usize];
     let own = &mut own[..piece.len()];
     if below.read(leg, at, own).is_ok() && own == piece {
@@ -127,7 +130,7 @@ fn set(leg: Child, at: u64, piece: &[u8], below: &mut dyn Below) -> Result<bool,
 /// In marked regions, copies the first member in sync with the newest label to the others. Data that it cannot read is
 /// read from another member; data that none can read is left unchanged. Returns the members that are identical
 /// afterwards: those that could be written.
-fn make_alike(mirror: &Mirror, legs: &Legs, below: &mut dyn Below) -> u32 {
+fn make_alike(mirror: &Mirror, legs: &Legs, below: &mut dyn ChildImages) -> u32 {
     let mut piece = [0; PIECE as usize];
     let mut alike = legs.in_sync;
     for at in marked(mirror) {

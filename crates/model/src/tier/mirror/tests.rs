@@ -6,11 +6,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::command::{Command, Op, Status};
-use crate::data::{Buffers, Bytes, Contents, Image, Kept, Trouble};
+use crate::data::{Buffers, Bytes, Contents, DataBackedDrive, DriveFault, Image};
 use crate::device::Device;
 use crate::media::ram::{Ram, RamConfig};
 use crate::media::{Medium, Precondition};
-use crate::tier::offline::{self, Damage, Found};
+use crate::tier::offline::{self, Damage, RecoveryFinding};
 use crate::tier::shelf::Shelf;
 use crate::tier::{ChildCommand, Kind, Member, MirrorConfig, Pool, PoolConfig, Target, TierConfig};
 use crate::time::{Span, Time};
@@ -53,13 +53,13 @@ fn config(legs: u16) -> PoolConfig<RamConfig> {
 
 /// A pool with data, and one client.
 struct Rig {
-    pool: Pool<Kept<Ram, Image>, Bytes>,
+    pool: Pool<DataBackedDrive<Ram, Image>, Bytes>,
     bytes: Bytes,
     now: Time,
 }
 
 impl Rig {
-    fn on(shelf: &Shelf, legs: u16) -> Result<(Rig, Vec<Found>), Damage> {
+    fn on(shelf: &Shelf, legs: u16) -> Result<(Rig, Vec<RecoveryFinding>), Damage> {
         let config = config(legs);
         let mut shelf = shelf.clone();
         let found = offline::recover(&config, POOL, &mut shelf).map_err(|it| it.1)?;
@@ -67,7 +67,7 @@ impl Rig {
         let members = config.members.iter().zip(&shelf.images);
         let kept = members.map(|(member, image)| {
             let drive = member.drive.build(Precondition::Fresh, 1);
-            Kept::new(drive, image.clone(), bytes.clone(), false)
+            DataBackedDrive::new(drive, image.clone(), bytes.clone(), false)
         });
         let was_found = found.found.iter().map(|it| it.1).collect();
         let tiers = found.tiers(&config);
@@ -118,7 +118,7 @@ impl Rig {
     fn write(&mut self, at: u64, byte: u8) -> Status {
         let command = self.start(Command::write(0, at, 4096), byte);
         let status = self.wait();
-        self.bytes.give_back(command.payload);
+        self.bytes.release(command.payload);
         status
     }
 
@@ -127,14 +127,14 @@ impl Rig {
         let status = self.wait();
         let mut data = [0; 4096];
         self.bytes.get(command.payload, &mut data);
-        self.bytes.give_back(command.payload);
+        self.bytes.release(command.payload);
         match status {
             Status::Success => Ok(data[0]),
             other => Err(other),
         }
     }
 
-    fn befall(&mut self, leg: u16, trouble: Trouble) {
+    fn befall(&mut self, leg: u16, trouble: DriveFault) {
         self.pool.befall(self.now, leg, trouble);
     }
 
@@ -146,7 +146,7 @@ impl Rig {
             self.now = self.pool.advance(next, next, &mut done);
             assert_eq!(done, []);
         }
-        assert_eq!(self.bytes.taken(), 0, "buffers are kept for nothing");
+        assert_eq!(self.bytes.allocated(), 0, "buffers are kept for nothing");
     }
 
     fn on_leg(&self, leg: usize, at: u64) -> u8 {
@@ -180,7 +180,7 @@ fn a_region_is_marked_before_its_first_write_and_unmarked_when_the_mirror_rests(
     rig.write(8192, 2);
     assert_eq!(rig.writes(), [(0, false), (1, false)]);
     let (_, found) = Rig::on(&rig.shelf(), 2).expect("both legs are there");
-    assert_eq!(found, [Found::Unclean(1)]);
+    assert_eq!(found, [RecoveryFinding::Unclean(1)]);
     rig.rest();
     assert_eq!(rig.writes(), [(0, true), (1, true)]);
     assert!(rig.now >= Time::ZERO + Span::from_ms(5000));
@@ -193,14 +193,20 @@ fn what_a_leg_has_missed_is_acknowledged_when_the_others_labels_say_so() {
     let mut rig = Rig::new(3);
     rig.write(0, 1);
     rig.writes();
-    rig.befall(1, Trouble::FailsWrite);
+    rig.befall(1, DriveFault::FailsWrite);
     assert_eq!(rig.write(0, 2), Status::Success);
     let writes = rig.writes();
     assert_eq!(writes[..3], [(0, false), (1, false), (2, false)]);
     assert_eq!(writes[3..], [(0, true), (2, true)]);
     // The labels are already written: the media show that the member is stale.
     let (mut again, found) = Rig::on(&rig.shelf(), 3).expect("two legs are enough");
-    assert_eq!(found, [Found::Unclean(1), Found::Stale(1, Some(1))]);
+    assert_eq!(
+        found,
+        [
+            RecoveryFinding::Unclean(1),
+            RecoveryFinding::Stale(1, Some(1))
+        ]
+    );
     again.rest();
     assert_eq!([0, 1, 2].map(|leg| again.on_leg(leg, 0)), [2; 3]);
     assert_eq!(again.read(0), Ok(2));
@@ -212,12 +218,12 @@ fn a_leg_that_returns_gets_what_it_has_missed_while_writes_go_on() {
     for at in (0..512 << 10).step_by(4096) {
         rig.write(at, 1);
     }
-    rig.befall(0, Trouble::Dies);
+    rig.befall(0, DriveFault::Dies);
     assert_eq!(rig.read(0), Ok(1));
     for at in (0..512 << 10).step_by(8192) {
         assert_eq!(rig.write(at, 2), Status::Success);
     }
-    rig.befall(0, Trouble::Returns);
+    rig.befall(0, DriveFault::Returns);
     for at in (0..512 << 10).step_by(16384) {
         assert_eq!(rig.write(at, 3), Status::Success);
     }
@@ -234,7 +240,7 @@ fn a_leg_that_returns_gets_what_it_has_missed_while_writes_go_on() {
     let (_, found) = Rig::on(&rig.shelf(), 2).expect("both legs are there");
     assert_eq!(found, [], "it is in sync again, and rests");
     // The other member may fail now.
-    rig.befall(1, Trouble::Dies);
+    rig.befall(1, DriveFault::Dies);
     assert_eq!(rig.read(8192), Ok(2));
 }
 
@@ -242,13 +248,13 @@ fn a_leg_that_returns_gets_what_it_has_missed_while_writes_go_on() {
 fn a_leg_that_dies_again_while_it_is_copied_to_stays_out() {
     let mut rig = Rig::new(2);
     rig.write(0, 1);
-    rig.befall(0, Trouble::Dies);
+    rig.befall(0, DriveFault::Dies);
     rig.write(0, 2);
-    rig.befall(0, Trouble::Returns);
-    rig.befall(0, Trouble::Dies);
+    rig.befall(0, DriveFault::Returns);
+    rig.befall(0, DriveFault::Dies);
     assert_eq!(rig.write(4096, 3), Status::Success);
     assert_eq!(rig.read(0), Ok(2));
-    rig.befall(0, Trouble::Returns);
+    rig.befall(0, DriveFault::Returns);
     rig.rest();
     assert_eq!([rig.on_leg(0, 0), rig.on_leg(0, 4096)], [2, 3]);
 }
@@ -257,11 +263,11 @@ fn a_leg_that_dies_again_while_it_is_copied_to_stays_out() {
 fn the_last_leg_says_that_it_fails() {
     let mut rig = Rig::new(2);
     rig.write(0, 1);
-    rig.befall(0, Trouble::Dies);
-    rig.befall(1, Trouble::FailsWrite);
+    rig.befall(0, DriveFault::Dies);
+    rig.befall(1, DriveFault::FailsWrite);
     assert_eq!(rig.write(0, 2), Status::WriteFault);
     assert_eq!(rig.read(0), Ok(1));
-    rig.befall(1, Trouble::Dies);
+    rig.befall(1, DriveFault::Dies);
     assert_eq!(
         rig.write(1 << 19, 2),
         Status::Gone,
@@ -277,7 +283,7 @@ fn what_a_leg_cannot_read_comes_from_the_other_and_is_written_back() {
     let mut rig = Rig::new(2);
     rig.write(0, 7);
     for leg in 0..2 {
-        rig.befall(leg, Trouble::Unreadable { at: 0, bytes: 4096 });
+        rig.befall(leg, DriveFault::Unreadable { at: 0, bytes: 4096 });
         for _ in 0..2 {
             assert_eq!(rig.read(0), Ok(7));
         }
@@ -340,8 +346,8 @@ fn what_is_not_a_whole_mirror_is_refused() {
         let mut shelf = whole.clone();
         shelf.absent.push(absent);
         let (mut rig, found) = Rig::on(&shelf, 2).expect("one leg is enough");
-        assert_eq!(found, [Found::Absent(absent)]);
-        rig.befall(absent, Trouble::Dies);
+        assert_eq!(found, [RecoveryFinding::Absent(absent)]);
+        rig.befall(absent, DriveFault::Dies);
         rig.write(0, byte);
         rig.shelf()
     };
@@ -352,13 +358,13 @@ fn what_is_not_a_whole_mirror_is_refused() {
 
     // One member that was used alone, and the other unchanged: the other is stale.
     let (mut rig, found) = Rig::on(&left, 2).expect("the first has everything");
-    assert_eq!(found, [Found::Stale(1, Some(1))]);
+    assert_eq!(found, [RecoveryFinding::Stale(1, Some(1))]);
     assert_eq!([rig.read(0), rig.read(0)], [Ok(2); 2]);
     // A blank drive in its place gets all data.
     let mut replaced = left;
     replaced.images[1] = Image::default();
     let (mut rig, found) = Rig::on(&replaced, 2).expect("the first has everything");
-    assert_eq!(found, [Found::Stale(1, None)]);
+    assert_eq!(found, [RecoveryFinding::Stale(1, None)]);
     rig.rest();
     assert_eq!(rig.on_leg(1, 0), 2);
     replaced.absent.push(0);

@@ -5,19 +5,19 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::shape::Shape;
-use super::{Array, recover};
+use super::shape::ParityLayout;
+use super::{ParityArray, recover};
 use crate::device::Range;
 use crate::engine::Slab;
 use crate::tier::labels::{self, Labels};
-use crate::tier::offline::{Below, Damage};
+use crate::tier::offline::{ChildImages, Damage};
 use crate::tier::{Child, Loss, Promise, TierSettings, label, legs};
 use crate::time::Time;
 
 /// Settings of a RAID 5 (`PARITY` is 1) or RAID 6 (2).
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct ArrayConfig<const PARITY: u16> {
+pub struct ParityArrayConfig<const PARITY: u16> {
     /// Bytes on one child before the next child follows: a multiple of 4096, not zero.
     pub chunk: u32,
     /// Bytes of each child per region, the unit of marking writes: a power of two, at least 4096. Larger if the marks
@@ -28,28 +28,28 @@ pub struct ArrayConfig<const PARITY: u16> {
 /// Maximum number of children.
 const MOST: usize = 32;
 
-impl<const PARITY: u16> Default for ArrayConfig<PARITY> {
+impl<const PARITY: u16> Default for ParityArrayConfig<PARITY> {
     /// The defaults of md.
     fn default() -> Self {
-        ArrayConfig {
+        ParityArrayConfig {
             chunk: 512 << 10,
             region: 64 << 20,
         }
     }
 }
 
-impl<const PARITY: u16> ArrayConfig<PARITY> {
+impl<const PARITY: u16> ParityArrayConfig<PARITY> {
     fn stripes(&self, children: &[u64]) -> u64 {
         let smallest = children.iter().min().map_or(0, |bytes| bytes / 4096 * 4096);
         smallest.saturating_sub(label::AREA) / u64::from(self.chunk.max(1))
     }
 }
 
-impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
-    type Tier = Array;
+impl<const PARITY: u16> TierSettings for ParityArrayConfig<PARITY> {
+    type Tier = ParityArray;
 
-    fn build(&self, children: &[u64]) -> Array {
-        let shape = Shape {
+    fn build(&self, children: &[u64]) -> ParityArray {
+        let shape = ParityLayout {
             children: children.len() as u64,
             parity: PARITY.into(),
             chunk: self.chunk.into(),
@@ -59,7 +59,7 @@ impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
         let region = labels::region_bytes(self.region, bytes);
         let mut labels = Labels::new(children.len(), bytes, region);
         labels.needed = shape.data() as u32;
-        Array {
+        ParityArray {
             shape,
             stripes,
             labels,
@@ -143,7 +143,12 @@ impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
         problems
     }
 
-    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+    fn format(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn ChildImages,
+    ) -> Result<(), Damage> {
         let mut array = self.build(children);
         let bytes = array.labels_at();
         legs::format(&mut array.labels, bytes, pool, below)
@@ -153,8 +158,8 @@ impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
         &self,
         children: &[u64],
         pool: u128,
-        below: &mut dyn Below,
-    ) -> Result<Array, Damage> {
+        below: &mut dyn ChildImages,
+    ) -> Result<ParityArray, Damage> {
         recover::recover(self.build(children), pool, below)
     }
 }

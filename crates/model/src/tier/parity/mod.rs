@@ -27,15 +27,15 @@ mod work;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-pub use self::config::ArrayConfig;
+pub use self::config::ParityArrayConfig;
 
-use self::shape::Shape;
-use self::work::Work;
+use self::shape::ParityLayout;
+use self::work::StripeWork;
 use super::labels::Labels;
 use super::legs;
-use super::offline::{Below, Damage};
+use super::offline::{ChildImages, Damage};
 use super::planted::{self, Bug};
-use super::{Child, Tier, Way};
+use super::{Child, Tier, TierContext};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::{Buffers, Unreadable, Unwritable};
@@ -52,7 +52,7 @@ const AT_ONCE: u32 = 16;
 
 /// An outstanding command.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct ParityRequest {
     command: Command,
     began: Time,
     /// Position up to which processing has started, and the number of works and pieces in progress.
@@ -66,7 +66,7 @@ struct Request {
 
 /// Purpose of a command to a child.
 #[derive(Clone, Copy, Debug)]
-enum For {
+enum ParityPurpose {
     /// A column of a client's read: position in the array, and number of bytes.
     Read {
         request: u32,
@@ -82,15 +82,15 @@ enum For {
 
 /// A RAID 5 or RAID 6 over its children.
 #[derive(Clone, Debug)]
-pub struct Array {
-    shape: Shape,
+pub struct ParityArray {
+    shape: ParityLayout,
     stripes: u64,
     labels: Labels,
-    requests: Slab<Request>,
-    works: Slab<Work>,
+    requests: Slab<ParityRequest>,
+    works: Slab<StripeWork>,
     /// Buffers by work and column.
     cells: Vec<Payload>,
-    pieces: Slab<(For, Child)>,
+    pieces: Slab<(ParityPurpose, Child)>,
     /// Locked rows, by work: of all children, counted from their beginning.
     locked: Vec<(u64, u64, u32)>,
     waiting: VecDeque<u32>,
@@ -105,7 +105,7 @@ pub struct Array {
     recovered: bool,
 }
 
-impl Array {
+impl ParityArray {
     /// Returns the children that have all acknowledged data, one bit each.
     #[inline]
     pub fn in_sync(&self) -> u32 {
@@ -121,26 +121,32 @@ impl Array {
         0..self.shape.children as Child
     }
 
-    fn send<W: Way>(&mut self, child: Child, what: For, command: &Command, way: &mut W) {
+    fn send<W: TierContext>(
+        &mut self,
+        child: Child,
+        what: ParityPurpose,
+        command: &Command,
+        way: &mut W,
+    ) {
         let token = self.pieces.insert((what, child));
         way.send(child, token, *command);
     }
 
     /// Writes a label if there is a change.
-    fn pump<W: Way>(&mut self, way: &mut W) {
+    fn pump<W: TierContext>(&mut self, way: &mut W) {
         if self.labels.changed {
             let mut outgoing = core::mem::take(&mut self.outgoing);
             let at = self.labels_at();
             self.labels.pump(at, way.buffers(), &mut outgoing);
             for (child, command) in outgoing.drain(..) {
-                self.send(child, For::Label, &command, way);
+                self.send(child, ParityPurpose::Label, &command, way);
             }
             self.outgoing = outgoing;
         }
     }
 
     /// Sends a read to the children with its data; data that they cannot return is computed.
-    fn read<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn read<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
         let chunk = self.shape.chunk;
         let mut at = command.offset;
@@ -164,14 +170,19 @@ impl Array {
                     payload: command.payload.skip((at - command.offset) as u32),
                     ..command
                 };
-                self.send(child, For::Read { request, at, bytes }, &read, way);
+                self.send(
+                    child,
+                    ParityPurpose::Read { request, at, bytes },
+                    &read,
+                    way,
+                );
             }
             at = until;
         }
         self.part_done(now, request, &Anatomy::ZERO, way);
     }
 
-    fn read_done<W: Way>(
+    fn read_done<W: TierContext>(
         &mut self,
         now: Time,
         (request, at, bytes): (u32, u64, u32),
@@ -191,7 +202,13 @@ impl Array {
     }
 
     /// A part of a request has ended; completes the request after the last part, if no more parts must be started.
-    fn part_done<W: Way>(&mut self, now: Time, request: u32, anatomy: &Anatomy, way: &mut W) {
+    fn part_done<W: TierContext>(
+        &mut self,
+        now: Time,
+        request: u32,
+        anatomy: &Anatomy,
+        way: &mut W,
+    ) {
         let asked = &mut self.requests[request];
         asked.left -= 1;
         asked.anatomy = *anatomy;
@@ -212,13 +229,13 @@ impl Array {
     }
 
     /// A child has missed a write, or does not respond.
-    fn leave<W: Way>(&mut self, child: Child, way: &mut W) {
+    fn leave<W: TierContext>(&mut self, child: Child, way: &mut W) {
         self.labels.leave(child);
         self.pump(way);
     }
 
     /// Completes a command: time not attributed to any step was spent waiting here.
-    fn finish<W: Way>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
+    fn finish<W: TierContext>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
         let asked = &mut self.requests[request];
         let rest = now.since(asked.began) - asked.anatomy.total();
         asked.anatomy.add(WAITING, rest);
@@ -229,7 +246,7 @@ impl Array {
 
     /// Acknowledges a write or flush that is done, once no label lists a child that missed it as complete. Returns
     /// false if it must wait for a label.
-    fn acknowledge<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
+    fn acknowledge<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
         let asked = &self.requests[request];
         let (status, missed) = (asked.status, asked.missed);
         if status != Status::Success || missed & self.labels.known.in_sync != 0 {
@@ -246,7 +263,7 @@ impl Array {
         true
     }
 
-    fn flush<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn flush<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
         self.requests[request].left = 1;
         for child in self.children() {
@@ -255,12 +272,12 @@ impl Array {
                 continue;
             }
             self.requests[request].left += 1;
-            self.send(child, For::Flush(request), &command, way);
+            self.send(child, ParityPurpose::Flush(request), &command, way);
         }
         self.part_done(now, request, &Anatomy::ZERO, way);
     }
 
-    fn label_done<W: Way>(&mut self, now: Time, child: Child, status: Status, way: &mut W) {
+    fn label_done<W: TierContext>(&mut self, now: Time, child: Child, status: Status, way: &mut W) {
         let Some(written) = self.labels.done(child, status, way.buffers()) else {
             return;
         };
@@ -282,7 +299,7 @@ impl Array {
         self.start_waiting(now, way);
     }
 
-    fn acknowledge_all<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn acknowledge_all<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if !self.unacknowledged.is_empty() {
             let mut requests = core::mem::take(&mut self.unacknowledged);
             requests.retain(|&request| !self.acknowledge(now, request, way));
@@ -290,7 +307,7 @@ impl Array {
         }
     }
 
-    fn rested<W: Way>(&mut self, now: Time, child: Child, status: Status, way: &mut W) {
+    fn rested<W: TierContext>(&mut self, now: Time, child: Child, status: Status, way: &mut W) {
         self.resting -= 1;
         if status != Status::Success {
             self.disturbed = true;
@@ -309,9 +326,9 @@ impl Array {
     }
 }
 
-impl Tier for Array {
-    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
-        let request = self.requests.insert(Request {
+impl Tier for ParityArray {
+    fn submit<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
+        let request = self.requests.insert(ParityRequest {
             command: *command,
             began: now,
             at: command.offset,
@@ -329,23 +346,23 @@ impl Tier for Array {
         }
     }
 
-    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+    fn completed<W: TierContext>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
         let (what, child) = self.pieces[token];
         self.pieces.release(token);
         match what {
-            For::Read { request, at, bytes } => {
+            ParityPurpose::Read { request, at, bytes } => {
                 self.read_done(now, (request, at, bytes), child, done, way);
             }
-            For::Flush(request) => {
+            ParityPurpose::Flush(request) => {
                 if done.status != Status::Success {
                     self.requests[request].missed |= 1 << child;
                     self.leave(child, way);
                 }
                 self.part_done(now, request, &done.anatomy, way);
             }
-            For::Work(work, column) => self.worked(now, (work, column), child, done, way),
-            For::Label => self.label_done(now, child, done.status, way),
-            For::Rest => self.rested(now, child, done.status, way),
+            ParityPurpose::Work(work, column) => self.worked(now, (work, column), child, done, way),
+            ParityPurpose::Label => self.label_done(now, child, done.status, way),
+            ParityPurpose::Rest => self.rested(now, child, done.status, way),
         }
     }
 
@@ -353,7 +370,7 @@ impl Tier for Array {
         self.rest_at
     }
 
-    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
         self.rest_at = Time::NEVER;
         let busy = !self.locked.is_empty() || !self.waiting.is_empty() || self.resting > 0;
         if busy || self.last_write + REST > now {
@@ -363,14 +380,14 @@ impl Tier for Array {
             let in_sync = self.labels.known.in_sync;
             for child in self.children().filter(|it| in_sync & (1 << it) != 0) {
                 self.resting += 1;
-                self.send(child, For::Rest, &Command::flush(0), way);
+                self.send(child, ParityPurpose::Rest, &Command::flush(0), way);
             }
         }
     }
 
     /// The child may have missed writes without any command having been sent to it: it stays out until the next
     /// opening.
-    fn returned<W: Way>(&mut self, _now: Time, child: Child, way: &mut W) {
+    fn returned<W: TierContext>(&mut self, _now: Time, child: Child, way: &mut W) {
         self.leave(child, way);
     }
 
@@ -394,9 +411,9 @@ impl Tier for Array {
         }
     }
 
-    fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
+    fn release_buffers<B: Buffers>(&mut self, buffers: &mut B) {
         for cell in &mut self.cells {
-            buffers.give_back(core::mem::take(cell));
+            buffers.release(core::mem::take(cell));
         }
     }
 
@@ -418,7 +435,7 @@ impl Tier for Array {
         &self,
         at: u64,
         into: &mut [u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unreadable> {
         recover::read(self, at, into, below)
     }
@@ -427,7 +444,7 @@ impl Tier for Array {
         &mut self,
         at: u64,
         data: &[u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unwritable> {
         // The recovery of the tier above may be interrupted, too, and a child may be missing afterwards.
         let (chunk, size) = (self.shape.chunk, self.shape.stripe());
@@ -442,7 +459,7 @@ impl Tier for Array {
         recover::write(self, at, data, below)
     }
 
-    fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
+    fn settle(&mut self, below: &mut dyn ChildImages) -> Result<(), Damage> {
         if self.rest_at == Time::NEVER || !self.labels.is_whole() {
             return Ok(());
         }
@@ -451,11 +468,11 @@ impl Tier for Array {
         legs::settle(&mut self.labels, labels_at, below)
     }
 
-    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn ChildImages) -> bool {
         recover::is_ambiguous(self, at, bytes, below)
     }
 
-    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn sync_offline(&self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
         for child in self.children() {
             if self.labels.known.in_sync & (1 << child) != 0 {
                 below.sync(child)?;

@@ -9,13 +9,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::Array;
+use super::ParityArray;
 use super::shape::PAGE;
 use crate::data::{Unreadable, Unwritable, field};
 use crate::device;
 use crate::tier::Child;
 use crate::tier::legs::{self, Legs, unwritable};
-use crate::tier::offline::{Below, Damage, Found};
+use crate::tier::offline::{ChildImages, Damage, RecoveryFinding};
 use crate::tier::planted::{self, Bug};
 
 const BYTES: usize = PAGE as usize;
@@ -24,10 +24,10 @@ const BYTES: usize = PAGE as usize;
 type Row = Vec<[u8; BYTES]>;
 
 pub(super) fn recover(
-    mut array: Array,
+    mut array: ParityArray,
     pool: u128,
-    below: &mut dyn Below,
-) -> Result<Array, Damage> {
+    below: &mut dyn ChildImages,
+) -> Result<ParityArray, Damage> {
     let bytes = array.labels_at();
     let legs = Legs::find(&array.labels, bytes, pool, below)?;
     legs.resume(&mut array.labels, below);
@@ -49,7 +49,7 @@ pub(super) fn recover(
     }
     let mut now_in_sync = array.labels.known.in_sync;
     for child in legs.stale(&array.labels) {
-        let known = legs.known(child);
+        let known = legs.resync_marks(child);
         match known {
             Some(own) => array.labels.known.dirty.add(&own.dirty),
             // An incomplete copy must not look like an old one.
@@ -57,7 +57,7 @@ pub(super) fn recover(
             None => {}
         }
         let copied = bring_up(&array, child, known.is_some(), below).unwrap_or_default();
-        below.found(Found::Stale(child, copied));
+        below.found(RecoveryFinding::Stale(child, copied));
         if copied.is_some() {
             now_in_sync |= 1 << child;
         }
@@ -67,10 +67,10 @@ pub(super) fn recover(
     Ok(array)
 }
 
-impl Array {
+impl ParityArray {
     /// Reads a page of each column at these rows, from complete children; missing data is computed. Returns which
     /// columns were read.
-    fn row(&self, rows: u64, below: &mut dyn Below) -> Result<(Row, u32), Unreadable> {
+    fn row(&self, rows: u64, below: &mut dyn ChildImages) -> Result<(Row, u32), Unreadable> {
         let stripe = rows / self.shape.chunk;
         let (data, count) = (self.shape.data() as usize, self.shape.children as usize);
         let mut row = vec![[0; BYTES]; count];
@@ -132,7 +132,7 @@ fn parity_of(row: &Row, data: usize, column: usize) -> [u8; BYTES] {
 }
 
 /// Returns the rows of all marked regions.
-fn marked(array: &Array) -> impl Iterator<Item = u64> + '_ {
+fn marked(array: &ParityArray) -> impl Iterator<Item = u64> + '_ {
     let region = array.labels.region;
     let dirty = &array.labels.known.dirty;
     let regions = core::iter::successors(dirty.next(0), |&last| dirty.next(last + 1));
@@ -143,7 +143,12 @@ fn marked(array: &Array) -> impl Iterator<Item = u64> + '_ {
 }
 
 /// Writes a page if it differs.
-fn set(child: Child, at: u64, page: &[u8; BYTES], below: &mut dyn Below) -> Result<(), Damage> {
+fn set(
+    child: Child,
+    at: u64,
+    page: &[u8; BYTES],
+    below: &mut dyn ChildImages,
+) -> Result<(), Damage> {
     let mut own = [0; BYTES];
     if below.read(child, at, &mut own).is_ok() && own == *page {
         return Ok(());
@@ -154,7 +159,7 @@ fn set(child: Child, at: u64, page: &[u8; BYTES], below: &mut dyn Below) -> Resu
 /// Returns a child whose data in a marked row must be computed without confirmation that the result is correct: writes
 /// were in progress, so parity may be older than the data of other children. An additional parity (of a RAID 6 with one
 /// child out) that matches is a confirmation.
-fn in_doubt(array: &Array, below: &mut dyn Below) -> Option<Child> {
+fn in_doubt(array: &ParityArray, below: &mut dyn ChildImages) -> Option<Child> {
     let data = array.shape.data() as usize;
     for rows in marked(array) {
         // If too much is missing, reads fail, and nothing is computed.
@@ -178,7 +183,7 @@ fn in_doubt(array: &Array, below: &mut dyn Below) -> Option<Child> {
 
 /// Recomputes parity from data in marked regions. If data cannot be read, nothing is changed. Returns those of the
 /// children in sync that could be written.
-fn compute_parity(array: &Array, in_sync: u32, below: &mut dyn Below) -> u32 {
+fn compute_parity(array: &ParityArray, in_sync: u32, below: &mut dyn ChildImages) -> u32 {
     let data = array.shape.data() as usize;
     let mut took = in_sync;
     for rows in marked(array) {
@@ -202,7 +207,7 @@ fn compute_parity(array: &Array, in_sync: u32, below: &mut dyn Below) -> u32 {
 }
 
 /// Returns the rows of the used data of each stripe.
-fn used(array: &Array, below: &dyn Below) -> Vec<Range<u64>> {
+fn used(array: &ParityArray, below: &dyn ChildImages) -> Vec<Range<u64>> {
     let (shape, end) = (array.shape, array.labels_at());
     let rows = |it: &device::Range| {
         let first = it.offset / shape.stripe() * shape.chunk;
@@ -219,10 +224,10 @@ fn used(array: &Array, below: &dyn Below) -> Vec<Range<u64>> {
 /// the number of regions; `None` if some of its data can no longer be computed, because then the child must not be
 /// used.
 fn bring_up(
-    array: &Array,
+    array: &ParityArray,
     child: Child,
     known: bool,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<Option<u32>, Damage> {
     let data = array.shape.data() as usize;
     let used = used(array, below);
@@ -259,7 +264,7 @@ fn bring_up(
     Ok(whole.then_some(regions))
 }
 
-impl Array {
+impl ParityArray {
     /// Returns the pages of a range: for each its rows, its column, and its position in the page and in the range.
     fn pages(
         &self,
@@ -284,10 +289,10 @@ impl Array {
 
 /// Reads offline.
 pub(super) fn read(
-    array: &Array,
+    array: &ParityArray,
     at: u64,
     into: &mut [u8],
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Unreadable> {
     for (rows, column, within, part) in array.pages(at, into.len()) {
         let child = array.shape.child(rows / array.shape.chunk, column as u64);
@@ -304,10 +309,10 @@ pub(super) fn read(
 
 /// Writes offline.
 pub(super) fn write(
-    array: &Array,
+    array: &ParityArray,
     at: u64,
     data: &[u8],
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Unwritable> {
     let count = array.shape.data() as usize;
     for (rows, column, within, part) in array.pages(at, data.len()) {
@@ -333,7 +338,12 @@ pub(super) fn write(
 }
 
 /// Whether parity does not match the data: the result of a read then depends on which children are read.
-pub(super) fn is_ambiguous(array: &Array, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+pub(super) fn is_ambiguous(
+    array: &ParityArray,
+    at: u64,
+    bytes: u32,
+    below: &mut dyn ChildImages,
+) -> bool {
     let data = array.shape.data() as usize;
     let mut pages = array.pages(at, bytes as usize);
     pages.any(|(rows, ..)| {

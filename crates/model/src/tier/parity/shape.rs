@@ -12,13 +12,13 @@ pub(super) const PAGE: u64 = 4096;
 
 /// Layout of chunks over the children. Data columns come first, then parity columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Shape {
+pub(super) struct ParityLayout {
     pub(super) children: u64,
     pub(super) parity: u64,
     pub(super) chunk: u64,
 }
 
-impl Shape {
+impl ParityLayout {
     /// Returns the number of data columns.
     pub(super) fn data(&self) -> u64 {
         self.children - self.parity
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    const FIVE: Shape = Shape {
+    const FIVE: ParityLayout = ParityLayout {
         children: 4,
         parity: 1,
         chunk: 16384,
@@ -114,7 +114,7 @@ mod tests {
             rows,
             [[0, 1, 2, -1], [4, 5, -1, 3], [8, -1, 6, 7], [-1, 9, 10, 11]]
         );
-        let six = Shape {
+        let six = ParityLayout {
             parity: 2,
             children: 5,
             ..FIVE

@@ -5,13 +5,13 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::ArrayConfig;
+use super::ParityArrayConfig;
 use crate::command::{Command, Op, Status};
-use crate::data::{Contents, Image, Trouble, Unreadable, Unwritable};
+use crate::data::{Contents, DriveFault, Image, Unreadable, Unwritable};
 use crate::device::Device;
 use crate::media::DriveConfig;
 use crate::media::ram::RamConfig;
-use crate::tier::offline::{self, Damage, Found, Images};
+use crate::tier::offline::{self, Damage, Images, RecoveryFinding};
 use crate::tier::rig::{POOL, Rig, UNIT, at, made, recovered};
 use crate::tier::shelf::Shelf;
 use crate::tier::{Kind, Member, PoolConfig, Target, TierConfig, laws};
@@ -33,11 +33,11 @@ fn config(parity: u16, children: u16) -> PoolConfig<DriveConfig> {
     };
     let region = 64 << 10;
     let kind = match parity {
-        1 => Kind::Raid5(ArrayConfig {
+        1 => Kind::Raid5(ParityArrayConfig {
             chunk: CHUNK,
             region,
         }),
-        _ => Kind::Raid6(ArrayConfig {
+        _ => Kind::Raid6(ParityArrayConfig {
             chunk: CHUNK,
             region,
         }),
@@ -139,7 +139,7 @@ fn what_is_written_comes_back_whoever_is_out() {
         let mut rig = Rig::on(&config, &mut made(&config)).0;
         fill(&mut rig, &config, 0);
         for &member in &dead {
-            rig.pool.befall(rig.now, member, Trouble::Dies);
+            rig.pool.befall(rig.now, member, DriveFault::Dies);
         }
         let units = config.bytes() / u64::from(UNIT);
         for unit in 0..units {
@@ -154,7 +154,7 @@ fn what_is_written_comes_back_whoever_is_out() {
             assert_eq!(rig.write(unit, byte(unit, 1)), Status::Success);
         }
         for &member in &dead {
-            rig.pool.befall(rig.now, member, Trouble::Returns);
+            rig.pool.befall(rig.now, member, DriveFault::Returns);
         }
         let salt = |unit: u64| u64::from(unit.is_multiple_of(3));
         for unit in 0..units {
@@ -175,11 +175,11 @@ fn what_is_written_comes_back_whoever_is_out() {
         let (mut rig, found) = Rig::on(&config, &mut shelf);
         let stale = found
             .iter()
-            .filter(|it| matches!(it, Found::Stale(_, Some(_))));
+            .filter(|it| matches!(it, RecoveryFinding::Stale(_, Some(_))));
         assert_eq!(stale.count(), dead.len(), "{found:?}");
         let others = (0..children).filter(|it| !dead.contains(it));
         for member in others.take(parity.into()) {
-            rig.pool.befall(rig.now, member, Trouble::Dies);
+            rig.pool.befall(rig.now, member, DriveFault::Dies);
         }
         for unit in 0..units {
             assert_eq!(read(&mut rig, unit), Ok(byte(unit, salt(unit))), "{unit}");
@@ -194,7 +194,7 @@ fn more_than_parity_are_too_many() {
     assert_eq!(rig.write(0, 1), Status::Success);
     let mut shelf = rig.shelf();
     for member in [0, 1] {
-        rig.pool.befall(rig.now, member, Trouble::Dies);
+        rig.pool.befall(rig.now, member, DriveFault::Dies);
     }
     let reads: Vec<_> = (0..12).map(|unit| read(&mut rig, unit)).collect();
     assert!(reads.contains(&Err(Status::Gone)), "{reads:?}");
@@ -215,9 +215,12 @@ fn parity_that_a_crash_has_left_behind_is_computed_anew() {
     let before = (0..16).map(|unit| at(&config, &shelf, unit));
     let before: Vec<u8> = before.collect();
     let (mut rig, found) = Rig::on(&config, &mut shelf);
-    assert!(matches!(found[..], [Found::Unclean(_)]), "{found:?}");
+    assert!(
+        matches!(found[..], [RecoveryFinding::Unclean(_)]),
+        "{found:?}"
+    );
     for member in [0, 1] {
-        rig.pool.befall(rig.now, member, Trouble::Dies);
+        rig.pool.befall(rig.now, member, DriveFault::Dies);
     }
     for (unit, byte) in (0..).zip(before) {
         assert_eq!(read(&mut rig, unit), Ok(byte), "{unit}");
@@ -299,9 +302,9 @@ fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
         let mut rig = Rig::on(&config, &mut made(&config)).0;
         fill(&mut rig, &config, 0);
         if stale {
-            rig.pool.befall(rig.now, 3, Trouble::Dies);
+            rig.pool.befall(rig.now, 3, DriveFault::Dies);
             assert_eq!(rig.write(0, byte(0, 0)), Status::Success);
-            rig.pool.befall(rig.now, 3, Trouble::Returns);
+            rig.pool.befall(rig.now, 3, DriveFault::Returns);
             rig.rest();
         }
         let mut shelf = rig.shelf();
@@ -322,7 +325,8 @@ fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
         let found = recovered(&config, &mut shelf)
             .expect("it is whole again")
             .found;
-        let brought_up = |it: &(u16, Found)| matches!(it.1, Found::Stale(3, Some(_)));
+        let brought_up =
+            |it: &(u16, RecoveryFinding)| matches!(it.1, RecoveryFinding::Stale(3, Some(_)));
         assert!(found.iter().any(brought_up), "{found:?}");
     }
 }
@@ -373,7 +377,7 @@ fn a_blank_child_gets_what_is_used() {
     for (bytes, regions) in [(Some(128 << 10), 1), (None, 16)] {
         let mut shelf = rig.shelf();
         shelf.images[1] = Image::default();
-        let start = offline::Start {
+        let start = offline::RecoveryInput {
             pool: POOL,
             mark: 0,
             remembered: None,
@@ -383,7 +387,9 @@ fn a_blank_child_gets_what_is_used() {
         };
         let opened = offline::open(&config, &start, &mut shelf).expect("the others are enough");
         assert!(
-            opened.found.contains(&(0, Found::Stale(1, Some(regions)))),
+            opened
+                .found
+                .contains(&(0, RecoveryFinding::Stale(1, Some(regions)))),
             "{:?}",
             opened.found
         );

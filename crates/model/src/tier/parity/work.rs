@@ -2,12 +2,12 @@
 //! written.
 
 use super::shape::PAGE;
-use super::{AT_ONCE, Array, For, REST};
+use super::{AT_ONCE, ParityArray, ParityPurpose, REST};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::{Buffers, field};
 use crate::tier::planted::{self, Bug};
-use crate::tier::{Child, Way};
+use crate::tier::{Child, TierContext};
 use crate::time::Time;
 
 /// How a piece of work uses the columns.
@@ -23,7 +23,7 @@ enum Plan {
 
 /// A piece of work; columns are represented by one bit each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
+pub(super) struct StripeWork {
     request: u32,
     stripe: u64,
     /// Rows, as a range of bytes in the chunk.
@@ -53,7 +53,7 @@ fn bits(mask: u32) -> impl Iterator<Item = u32> {
     (0..32).filter(move |bit| mask & (1 << bit) != 0)
 }
 
-impl Array {
+impl ParityArray {
     fn rows(&self, work: u32) -> (u64, u64) {
         let this = &self.works[work];
         let begin = this.stripe * self.shape.chunk;
@@ -76,7 +76,7 @@ impl Array {
         &mut self.cells[(work * self.shape.children as u32 + column) as usize]
     }
 
-    fn insert(&mut self, work: Work) -> u32 {
+    fn insert(&mut self, work: StripeWork) -> u32 {
         let index = self.works.insert(work);
         let cells = (index + 1) as usize * self.shape.children as usize;
         if self.cells.len() < cells {
@@ -85,8 +85,14 @@ impl Array {
         index
     }
 
-    fn work_of(&self, request: u32, at: u64, bytes: u32, rows: core::ops::Range<u64>) -> Work {
-        Work {
+    fn work_of(
+        &self,
+        request: u32,
+        at: u64,
+        bytes: u32,
+        rows: core::ops::Range<u64>,
+    ) -> StripeWork {
+        StripeWork {
             request,
             stripe: at / self.shape.stripe(),
             from: rows.start,
@@ -108,7 +114,7 @@ impl Array {
     }
 
     /// Starts the next stripes of a write, up to the maximum number processed at a time.
-    pub(super) fn write<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn write<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
         while self.requests[request].at < command.end() && self.requests[request].left < AT_ONCE {
             let at = self.requests[request].at;
@@ -138,7 +144,7 @@ impl Array {
     }
 
     /// Computes a part of a read that a child cannot return, from the other children.
-    pub(super) fn compute_read<W: Way>(
+    pub(super) fn compute_read<W: TierContext>(
         &mut self,
         now: Time,
         request: u32,
@@ -159,7 +165,7 @@ impl Array {
     }
 
     /// Starts waiting works that may proceed.
-    pub(super) fn start_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn start_waiting<W: TierContext>(&mut self, now: Time, way: &mut W) {
         for _ in 0..self.waiting.len() {
             let Some(work) = self.waiting.pop_front() else {
                 return;
@@ -196,7 +202,7 @@ impl Array {
 
     /// Chooses what to read, by md's rule (`handle_stripe_dirtying`): the way with fewer reads, and the rest of the
     /// stripe if both need equally many.
-    fn plan<W: Way>(&mut self, now: Time, work: u32, way: &mut W) {
+    fn plan<W: TierContext>(&mut self, now: Time, work: u32, way: &mut W) {
         let this = self.works[work];
         let data = self.data_columns();
         let readable = self.columns_of(this.stripe, self.labels.readable()) & !this.bad;
@@ -247,7 +253,7 @@ impl Array {
     }
 
     /// Reads a column from a child, or writes it.
-    fn column<W: Way>(&mut self, work: u32, column: u32, op: Op, way: &mut W) {
+    fn column<W: TierContext>(&mut self, work: u32, column: u32, op: Op, way: &mut W) {
         let this = &mut self.works[work];
         this.left += 1;
         let (stripe, from, bytes) = (this.stripe, this.from, (this.until - this.from) as u32);
@@ -261,11 +267,11 @@ impl Array {
             ..Command::new(0, op, stripe * self.shape.chunk + from, bytes)
         };
         let child = self.shape.child(stripe, column.into());
-        self.send(child, For::Work(work, column), &command, way);
+        self.send(child, ParityPurpose::Work(work, column), &command, way);
     }
 
     /// A column has been read or written, or failed.
-    pub(super) fn worked<W: Way>(
+    pub(super) fn worked<W: TierContext>(
         &mut self,
         now: Time,
         (work, column): (u32, u32),
@@ -286,7 +292,7 @@ impl Array {
     }
 
     /// After the last command of a step, starts the next step.
-    fn step<W: Way>(&mut self, now: Time, work: u32, way: &mut W) {
+    fn step<W: TierContext>(&mut self, now: Time, work: u32, way: &mut W) {
         let this = &mut self.works[work];
         this.left -= 1;
         if this.left > 0 {
@@ -330,7 +336,7 @@ impl Array {
         self.step(now, work, way);
     }
 
-    fn written<W: Way>(&mut self, now: Time, work: u32, way: &mut W) {
+    fn written<W: TierContext>(&mut self, now: Time, work: u32, way: &mut W) {
         let this = self.works[work];
         let children = bits(this.failed).fold(0, |mask, column| {
             mask | 1 << self.shape.child(this.stripe, column.into())
@@ -344,14 +350,20 @@ impl Array {
         self.end_work(now, work, status, way);
     }
 
-    fn give_cells_back<W: Way>(&mut self, work: u32, way: &mut W) {
+    fn give_cells_back<W: TierContext>(&mut self, work: u32, way: &mut W) {
         for column in 0..self.shape.children as u32 {
             let payload = core::mem::take(self.cell(work, column));
-            way.buffers().give_back(payload);
+            way.buffers().release(payload);
         }
     }
 
-    pub(super) fn end_work<W: Way>(&mut self, now: Time, work: u32, status: Status, way: &mut W) {
+    pub(super) fn end_work<W: TierContext>(
+        &mut self,
+        now: Time,
+        work: u32,
+        status: Status,
+        way: &mut W,
+    ) {
         self.give_cells_back(work, way);
         let this = self.works[work];
         self.locked.retain(|it| it.2 != work);
@@ -365,7 +377,7 @@ impl Array {
     }
 
     /// Computes missing data columns from all others and the same number of parities.
-    fn compute_missing<W: Way>(&mut self, work: u32, way: &mut W) {
+    fn compute_missing<W: TierContext>(&mut self, work: u32, way: &mut W) {
         let this = self.works[work];
         let bytes = (this.until - this.from) as u32;
         let data = self.shape.data() as u32;
@@ -418,7 +430,7 @@ impl Array {
     }
 
     /// Replaces the old data of a column by the written data.
-    fn overlay<W: Way>(&mut self, work: u32, column: u32, way: &mut W) {
+    fn overlay<W: TierContext>(&mut self, work: u32, column: u32, way: &mut W) {
         let this = self.works[work];
         let command = self.requests[this.request].command;
         let begin = this.stripe * self.shape.stripe() + u64::from(column) * self.shape.chunk;
@@ -440,7 +452,7 @@ impl Array {
     }
 
     /// Removes the old data from parity, and adds the written data. Returns the changed columns.
-    fn modify<W: Way>(&mut self, work: u32, way: &mut W) -> u32 {
+    fn modify<W: TierContext>(&mut self, work: u32, way: &mut W) -> u32 {
         let this = self.works[work];
         let bytes = (this.until - this.from) as u32;
         let readable = self.columns_of(this.stripe, self.labels.readable()) & !this.bad;
@@ -467,7 +479,7 @@ impl Array {
     }
 
     /// Computes parity from all data. Returns the changed columns.
-    fn reconstruct<W: Way>(&mut self, work: u32, way: &mut W) -> u32 {
+    fn reconstruct<W: TierContext>(&mut self, work: u32, way: &mut W) -> u32 {
         self.compute_missing(work, way);
         let this = self.works[work];
         let bytes = (this.until - this.from) as u32;
@@ -492,7 +504,7 @@ impl Array {
     }
 
     /// Copies computed data to the reading command.
-    fn give_read<W: Way>(&mut self, work: u32, way: &mut W) {
+    fn give_read<W: TierContext>(&mut self, work: u32, way: &mut W) {
         let this = self.works[work];
         let command = self.requests[this.request].command;
         if command.payload.buffer == 0 {

@@ -3,9 +3,9 @@
 use crate::device::{Gauge, Gauges};
 
 /// Forwards the gauges of a member, with its bytes under separate names and without its queue depth.
-pub(super) struct Back<'a>(pub(super) &'a mut dyn Gauges);
+pub(super) struct MemberGauges<'a>(pub(super) &'a mut dyn Gauges);
 
-impl Gauges for Back<'_> {
+impl Gauges for MemberGauges<'_> {
     fn gauge(&mut self, gauge: Gauge, value: f64) {
         let gauge = match gauge {
             Gauge::HostBytesRead => Gauge::BackBytesRead,

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Pool;
-use crate::data::{Bytes, Kept, Nothing};
+use crate::data::{Bytes, DataBackedDrive, NullContents};
 use crate::management::{LbaFormat, Refusal};
 use crate::media::medium::{Medium, MediumDrive, Precondition, Seeds, all, members};
 use crate::media::nand::WarmState;
@@ -20,14 +20,14 @@ impl<M: Medium> PoolConfig<M> {
         &self,
         state: Precondition,
         seeds: impl Into<Seeds>,
-    ) -> Pool<Kept<M::Drive, Nothing>> {
+    ) -> Pool<DataBackedDrive<M::Drive, NullContents>> {
         let drives = members(Vec::new(), self.in_state(state), seeds.into());
         let kept = drives
             .into_iter()
             .zip(self.drives())
             .map(|(drive, config)| {
                 let volatile = config.volatile_write_cache();
-                Kept::new(drive, Nothing, Bytes::default(), volatile)
+                DataBackedDrive::new(drive, NullContents, Bytes::default(), volatile)
             });
         Pool::new(self, kept.collect())
     }

@@ -17,13 +17,13 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use self::gauges::Back;
-use self::winner::Winner;
+use self::gauges::MemberGauges;
+use self::winner::TournamentTree;
 use super::config::{PoolConfig, Target};
-use super::{AnyTier, Child, ConcatConfig, Kind, Tier, TierSettings, Way};
+use super::{AnyTier, Child, ConcatConfig, Kind, Tier, TierContext, TierSettings};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Op, Status};
-use crate::data::{Buffers, Contents, Kept, Trouble};
+use crate::data::{Buffers, Contents, DataBackedDrive, DriveFault};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::engine::Slab;
 use crate::media::medium::Medium;
@@ -68,7 +68,7 @@ pub struct ChildCommand {
 
 /// The members, and state shared by the tiers.
 #[derive(Clone, Debug)]
-struct Below<L, B> {
+struct PoolMembers<L, B> {
     members: Vec<L>,
     buffers: B,
     /// Commands to the members, if recorded.
@@ -80,13 +80,13 @@ struct Below<L, B> {
     /// Completions for the client, all at one time.
     finished: Vec<Completion>,
     /// Next events: members first, then tiers.
-    next: Winner,
+    next: TournamentTree,
 }
 
 /// A pool of members `L`, with data in buffers `B`.
 #[derive(Clone, Debug)]
 pub struct Pool<L, B = ()> {
-    below: Below<L, B>,
+    below: PoolMembers<L, B>,
     tiers: Vec<AnyTier>,
     /// The tier that receives clients' commands.
     top: u16,
@@ -103,13 +103,13 @@ pub struct Pool<L, B = ()> {
 }
 
 /// Access of one tier to the pool during a call.
-struct Here<'a, L, B> {
-    below: &'a mut Below<L, B>,
+struct PoolTierContext<'a, L, B> {
+    below: &'a mut PoolMembers<L, B>,
     tier: u16,
     now: Time,
 }
 
-impl<L: Device, B: Buffers> Way for Here<'_, L, B> {
+impl<L: Device, B: Buffers> TierContext for PoolTierContext<'_, L, B> {
     type Buffers = B;
 
     #[inline]
@@ -153,7 +153,7 @@ impl<L: Device, B: Buffers> Way for Here<'_, L, B> {
     }
 }
 
-impl<L: Device, B> Below<L, B> {
+impl<L: Device, B> PoolMembers<L, B> {
     /// Updates the next event of a member.
     #[inline]
     fn look_at(&mut self, member: usize) {
@@ -211,7 +211,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
                 (tiers.len() - 1) as u16
             }
         };
-        let mut next = Winner::new(members.len() + tiers.len());
+        let mut next = TournamentTree::new(members.len() + tiers.len());
         let events = members.iter().map(Device::next_event);
         for (source, at) in events.chain(tiers.iter().map(Tier::due)).enumerate() {
             next.set(source, at);
@@ -222,7 +222,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
                 bytes: config.bytes(),
                 block: block.unwrap_or(512),
             },
-            below: Below {
+            below: PoolMembers {
                 members,
                 buffers,
                 trace: None,
@@ -248,7 +248,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
     }
 
     /// Returns the bytes of clients' reads and writes so far.
-    pub fn asked(&self) -> (u64, u64) {
+    pub fn client_bytes(&self) -> (u64, u64) {
         (self.read, self.written)
     }
 
@@ -287,10 +287,15 @@ impl<L: Device, B: Buffers> Pool<L, B> {
 
     /// Calls a tier, and updates its next event.
     #[inline]
-    fn call(&mut self, now: Time, tier: u16, what: impl FnOnce(&mut AnyTier, &mut Here<'_, L, B>)) {
+    fn call(
+        &mut self,
+        now: Time,
+        tier: u16,
+        what: impl FnOnce(&mut AnyTier, &mut PoolTierContext<'_, L, B>),
+    ) {
         let called = &mut self.tiers[usize::from(tier)];
         let below = &mut self.below;
-        what(called, &mut Here { below, tier, now });
+        what(called, &mut PoolTierContext { below, tier, now });
         let source = self.below.members.len() + usize::from(tier);
         self.below.next.set(source, called.due());
     }
@@ -321,7 +326,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
         let mut at = now;
         let mut told = core::mem::take(&mut self.told);
         while self.below.next.first() == now {
-            let source = self.below.next.which();
+            let source = self.below.next.earliest_source();
             let Some(member) = self.below.members.get_mut(source) else {
                 break;
             };
@@ -334,7 +339,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
             self.below.look_at(source);
         }
         if told.is_empty() && at == now && self.below.next.first() == now {
-            let tier = self.below.next.which() - self.below.members.len();
+            let tier = self.below.next.earliest_source() - self.below.members.len();
             self.call(now, tier as u16, |tier, way| tier.tick(now, way));
             self.carry(now);
         }
@@ -386,38 +391,38 @@ fn inside(ranges: &[Range], base: u64, bytes: u64) -> Vec<Range> {
     ranges.iter().filter_map(cut).collect()
 }
 
-impl<D: Device, C: Contents, B: Buffers> Pool<Kept<D, C>, B> {
+impl<D: Device, C: Contents, B: Buffers> Pool<DataBackedDrive<D, C>, B> {
     /// Applies a fault of a member (or its end) at `now`, not before the last event and not after the next.
-    pub fn befall(&mut self, now: Time, member: u16, trouble: Trouble) {
+    pub fn befall(&mut self, now: Time, member: u16, trouble: DriveFault) {
         self.below.members[usize::from(member)].befall(now, trouble);
         self.below.look_at(usize::from(member));
-        if trouble == Trouble::Returns {
-            self.tell_of_return(now, Above::Member(member));
+        if trouble == DriveFault::Returns {
+            self.tell_of_return(now, ReturnedChild::Member(member));
         }
     }
 }
 
 /// A returned component: a member, or a tier with a returned member.
 #[derive(Clone, Copy)]
-enum Above {
+enum ReturnedChild {
     Member(u16),
     Tier(u16),
 }
 
 impl<L: Device, B: Buffers> Pool<L, B> {
     /// Informs each tier above it, directly or indirectly, from bottom to top.
-    fn tell_of_return(&mut self, now: Time, what: Above) {
+    fn tell_of_return(&mut self, now: Time, what: ReturnedChild) {
         for tier in 0..self.tiers.len() as u16 {
             for child in 0..self.below.children[usize::from(tier)].len() {
                 let stands_on_it = match (self.below.children[usize::from(tier)][child], what) {
-                    (Target::Slice { member, .. }, Above::Member(index)) => member == index,
-                    (Target::Tier(below), Above::Tier(index)) => below == index,
+                    (Target::Slice { member, .. }, ReturnedChild::Member(index)) => member == index,
+                    (Target::Tier(below), ReturnedChild::Tier(index)) => below == index,
                     _ => false,
                 };
                 if stands_on_it {
                     self.call(now, tier, |it, way| it.returned(now, child as Child, way));
                     self.carry(now);
-                    self.tell_of_return(now, Above::Tier(tier));
+                    self.tell_of_return(now, ReturnedChild::Tier(tier));
                 }
             }
         }
@@ -514,7 +519,7 @@ impl<L: Device, B: Buffers> Device for Pool<L, B> {
         self.inside = 0;
         let members = self.below.members.len();
         for (index, tier) in self.tiers.iter_mut().enumerate() {
-            tier.give_back(&mut self.below.buffers);
+            tier.release_buffers(&mut self.below.buffers);
             tier.power_cut(back);
             self.below.next.set(members + index, tier.due());
         }
@@ -533,7 +538,7 @@ impl<L: Device, B: Buffers> Device for Pool<L, B> {
         }
         for (index, member) in self.below.members.iter().enumerate() {
             gauges.enter(index as u16);
-            member.inspect(now, &mut Back(gauges));
+            member.inspect(now, &mut MemberGauges(gauges));
             gauges.leave();
         }
     }

@@ -7,17 +7,17 @@ use crate::time::Time;
 
 /// Next times of several sources.
 #[derive(Clone, Debug)]
-pub(super) struct Winner {
+pub(super) struct TournamentTree {
     /// A binary tree: the root is 1, the children of `i` are `2i` and `2i + 1`; the sources are its lowest row.
     times: Vec<Time>,
     row: usize,
 }
 
-impl Winner {
+impl TournamentTree {
     /// Creates a tree of `sources` sources, none of which has an event.
-    pub(super) fn new(sources: usize) -> Winner {
+    pub(super) fn new(sources: usize) -> TournamentTree {
         let row = sources.next_power_of_two();
-        Winner {
+        TournamentTree {
             times: vec![Time::NEVER; 2 * row],
             row,
         }
@@ -49,7 +49,7 @@ impl Winner {
 
     /// Returns the first source with the earliest time.
     #[inline]
-    pub(super) fn which(&self) -> usize {
+    pub(super) fn earliest_source(&self) -> usize {
         let mut place = 1;
         while place < self.row {
             place *= 2;
@@ -85,7 +85,7 @@ mod tests {
             sources in 1usize..40,
             changes in prop::collection::vec((0usize..40, 0u64..20), 1..80),
         ) {
-            let mut winner = Winner::new(sources);
+            let mut winner = TournamentTree::new(sources);
             let mut times = vec![Time::NEVER; sources];
             for (source, at) in changes {
                 let (source, at) = (source % sources, Time::from_ns(at));
@@ -94,7 +94,7 @@ mod tests {
                 let first = *times.iter().min().unwrap();
                 prop_assert_eq!(winner.first(), first);
                 let which = times.iter().position(|&it| it == first).unwrap();
-                prop_assert_eq!(winner.which(), which);
+                prop_assert_eq!(winner.earliest_source(), which);
                 let others = times.iter().enumerate().filter(|&(index, _)| index != which);
                 let second = others.map(|(_, &it)| it).min().unwrap_or(Time::NEVER);
                 prop_assert_eq!(winner.first_but(which), second);

@@ -13,13 +13,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::slots::{Slot, Slots};
-use super::{CACHE, Fill, MAIN, Piece, Policy, ReadCache};
+use super::slots::{CacheSlots, Slot};
+use super::{CACHE, Fill, MAIN, Policy, ReadCache, ReadCachePurpose};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::Buffers;
 use crate::engine::Slab;
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::time::{Span, Time};
 
 /// A memory cache, and the rate at which it feeds the cache on a drive.
@@ -40,19 +40,19 @@ pub struct Feed {
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     law: Feed,
-    slots: Slots,
+    slots: CacheSlots,
     /// By slot: its data, and whether the feeder may write it.
     data: Vec<Payload>,
     fresh: Vec<bool>,
     /// When the feeder runs next.
     pub(super) due: Time,
-    brings: Slab<Bring>,
+    brings: Slab<MemoryFill>,
     chosen: Vec<u32>,
 }
 
 /// Whole lines that are read for memory.
 #[derive(Clone, Debug)]
-struct Bring {
+struct MemoryFill {
     /// Slots of memory.
     slots: Vec<u32>,
     /// The read, with its buffer.
@@ -70,7 +70,7 @@ struct Bring {
 
 impl Memory {
     pub(super) fn new(law: Feed, policy: Policy, line: u64, lines: u64) -> Memory {
-        let slots = Slots::new(policy, law.memory / line, lines);
+        let slots = CacheSlots::new(policy, law.memory / line, lines);
         Memory {
             law,
             data: vec![Payload::default(); slots.count()],
@@ -87,12 +87,12 @@ impl Memory {
         self.slots.discard(line);
     }
 
-    pub(super) fn give_back(&mut self, buffers: &mut impl Buffers) {
+    pub(super) fn release_buffers(&mut self, buffers: &mut impl Buffers) {
         for data in &mut self.data {
-            buffers.give_back(core::mem::take(data));
+            buffers.release(core::mem::take(data));
         }
         for bring in self.brings.all_mut() {
-            buffers.give_back(core::mem::take(&mut bring.whole.payload));
+            buffers.release(core::mem::take(&mut bring.whole.payload));
         }
     }
 
@@ -105,7 +105,7 @@ impl Memory {
 
 impl ReadCache {
     /// Processes a read of a cache with a memory cache in front.
-    pub(super) fn read_by_memory<W: Way>(
+    pub(super) fn read_by_memory<W: TierContext>(
         &mut self,
         now: Time,
         command: &Command,
@@ -153,7 +153,7 @@ impl ReadCache {
     }
 
     /// Reads lines that are not in memory, from the cache if they are there.
-    fn bring<W: Way>(
+    fn bring<W: TierContext>(
         &mut self,
         command: &Command,
         (request, ahead): (u32, bool),
@@ -177,7 +177,7 @@ impl ReadCache {
             payload: way.buffers().take(bytes),
             ..part
         };
-        let bring = memory.brings.insert(Bring {
+        let bring = memory.brings.insert(MemoryFill {
             slots,
             whole,
             ahead,
@@ -196,20 +196,20 @@ impl ReadCache {
                 self.slots.occupy(slot, lines);
                 self.send(
                     CACHE,
-                    Piece::Bring { bring },
+                    ReadCachePurpose::Bring { bring },
                     self.in_cache(whole, slot),
                     way,
                 );
             }
             None => {
                 self.missed += u64::from(part.bytes);
-                self.send(MAIN, Piece::Bring { bring }, whole, way);
+                self.send(MAIN, ReadCachePurpose::Bring { bring }, whole, way);
             }
         }
     }
 
     /// A read for memory has completed.
-    pub(super) fn brought<W: Way>(
+    pub(super) fn brought<W: TierContext>(
         &mut self,
         now: Time,
         number: u32,
@@ -227,7 +227,7 @@ impl ReadCache {
             if !good {
                 bring.tried = done.anatomy;
                 let whole = bring.whole;
-                return self.send(MAIN, Piece::Bring { bring: number }, whole, way);
+                return self.send(MAIN, ReadCachePurpose::Bring { bring: number }, whole, way);
             }
         }
         let mut slots = core::mem::take(&mut bring.slots);
@@ -258,7 +258,7 @@ impl ReadCache {
         }
         slots.clear();
         self.spare.push(slots);
-        way.buffers().give_back(whole.payload);
+        way.buffers().release(whole.payload);
         let mut anatomy = done.anatomy;
         anatomy.append(&tried);
         if let Some((id, status)) = self.requests.done(request, done) {
@@ -267,7 +267,7 @@ impl ReadCache {
     }
 
     /// Runs the feeder.
-    pub(super) fn feed<W: Way>(&mut self, now: Time, memory: &mut Memory, way: &mut W) {
+    pub(super) fn feed<W: TierContext>(&mut self, now: Time, memory: &mut Memory, way: &mut W) {
         let most = (memory.law.most / self.line).max(1) as usize;
         let mut chosen = core::mem::take(&mut memory.chosen);
         let looked_at = most * memory.law.headroom as usize;
@@ -301,7 +301,7 @@ impl ReadCache {
                 stores: 1,
                 ..Fill::default()
             });
-            let piece = Piece::Store {
+            let piece = ReadCachePurpose::Store {
                 fill,
                 slot: to,
                 lines: 1,

@@ -29,10 +29,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use self::memory::Memory;
-use self::slots::{Slot, Slots};
+use self::slots::{CacheSlots, Slot};
 use super::streams::Streams;
-use super::table::Table;
-use super::{Child, Gather, Tier, Way};
+use super::table::SparseTable;
+use super::{Child, Gather, Tier, TierContext};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::Buffers;
@@ -45,7 +45,7 @@ const MAIN: Child = 1;
 
 /// Purpose of a command to a child.
 #[derive(Clone, Copy, Debug)]
-enum Piece {
+enum ReadCachePurpose {
     /// A part of a client's command that does not affect any slot.
     Plain { request: u32 },
     /// A part of a client's read, of this number of slots, starting with this one; and its location on the main pool.
@@ -97,23 +97,29 @@ pub struct ReadCache {
     cutoff: u64,
     survives: bool,
     bytes: u64,
-    slots: Slots,
+    slots: CacheSlots,
     streams: Streams,
     requests: Gather,
-    pieces: Slab<Piece>,
+    pieces: Slab<ReadCachePurpose>,
     fills: Slab<Fill>,
     /// Unused slot lists, for reuse of their memory.
     spare: Vec<Vec<u32>>,
     tried: Slab<Anatomy>,
     /// By line of the main pool: number of writes in flight. Data read at the same time may be outdated a moment later.
-    pending: Table,
+    pending: SparseTable,
     memory: Option<Box<Memory>>,
     hit: u64,
     missed: u64,
 }
 
 impl ReadCache {
-    fn send<W: Way>(&mut self, child: Child, piece: Piece, command: Command, way: &mut W) {
+    fn send<W: TierContext>(
+        &mut self,
+        child: Child,
+        piece: ReadCachePurpose,
+        command: Command,
+        way: &mut W,
+    ) {
         let token = self.pieces.insert(piece);
         way.send(child, token, command);
     }
@@ -142,7 +148,7 @@ impl ReadCache {
         }
     }
 
-    fn read<W: Way>(&mut self, command: &Command, way: &mut W) {
+    fn read<W: TierContext>(&mut self, command: &Command, way: &mut W) {
         let request = self.requests.begin(command.id);
         let in_order = self.streams.add(command.offset, u64::from(command.bytes));
         let passes = in_order > self.cutoff;
@@ -164,7 +170,7 @@ impl ReadCache {
                 self.hit += u64::from(part.bytes);
                 let lines = (line - first) as u32;
                 self.slots.occupy(slot, lines);
-                let piece = Piece::Hit {
+                let piece = ReadCachePurpose::Hit {
                     request,
                     slot,
                     lines,
@@ -182,7 +188,7 @@ impl ReadCache {
     }
 
     /// Reads lines that are not cached from the main pool, and records which of them are admitted.
-    fn miss<W: Way>(
+    fn miss<W: TierContext>(
         &mut self,
         command: &Command,
         (request, passes): (u32, bool),
@@ -203,7 +209,7 @@ impl ReadCache {
         self.requests.expect(request);
         if slots.is_empty() {
             self.spare.push(slots);
-            return self.send(MAIN, Piece::Plain { request }, part, way);
+            return self.send(MAIN, ReadCachePurpose::Plain { request }, part, way);
         }
         // Whole lines, up to the end of the main pool.
         let first = lines.start * self.line;
@@ -225,11 +231,11 @@ impl ReadCache {
             payload: buffer,
             ..part
         };
-        self.send(MAIN, Piece::Fill { request, fill }, whole, way);
+        self.send(MAIN, ReadCachePurpose::Fill { request, fill }, whole, way);
     }
 
     /// Data read from the main pool goes to the client, and into the slots that were chosen for it.
-    fn filled<W: Way>(&mut self, fill: u32, good: bool, way: &mut W) {
+    fn filled<W: TierContext>(&mut self, fill: u32, good: bool, way: &mut W) {
         let Fill {
             buffer,
             skip,
@@ -256,7 +262,12 @@ impl ReadCache {
                     ..Command::new(0, Op::Write, u64::from(slot) * self.line, bytes as u32)
                 };
                 self.fills[fill].stores += 1;
-                self.send(CACHE, Piece::Store { fill, slot, lines }, command, way);
+                self.send(
+                    CACHE,
+                    ReadCachePurpose::Store { fill, slot, lines },
+                    command,
+                    way,
+                );
             }
         }
         slots.clear();
@@ -265,18 +276,18 @@ impl ReadCache {
     }
 
     /// Releases the lines that were read, unless some are still being written.
-    fn end<W: Way>(&mut self, fill: u32, way: &mut W) {
+    fn end<W: TierContext>(&mut self, fill: u32, way: &mut W) {
         if self.fills[fill].stores == 0 {
             let buffer = core::mem::take(&mut self.fills[fill].buffer);
-            way.buffers().give_back(buffer);
+            way.buffers().release(buffer);
             self.fills.release(fill);
         }
     }
 
-    fn write<W: Way>(&mut self, command: &Command, way: &mut W) {
+    fn write<W: TierContext>(&mut self, command: &Command, way: &mut W) {
         let request = self.requests.begin(command.id);
         let lines = self.lines(command);
-        let piece = Piece::Write {
+        let piece = ReadCachePurpose::Write {
             request,
             first: lines.start,
             lines: (lines.end - lines.start) as u32,
@@ -301,7 +312,7 @@ impl ReadCache {
             };
             let part = self.part(command, line..line + 1);
             self.requests.expect(request);
-            let piece = Piece::Through { request, slot };
+            let piece = ReadCachePurpose::Through { request, slot };
             self.send(CACHE, piece, self.in_cache(part, slot), way);
         }
     }
@@ -338,7 +349,7 @@ impl ReadCache {
 }
 
 impl Tier for ReadCache {
-    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+    fn submit<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
         match command.op {
             Op::Read => match self.memory.take() {
                 Some(mut memory) => {
@@ -353,21 +364,21 @@ impl Tier for ReadCache {
                 let asked = if self.survives { 2 } else { 1 };
                 for &child in &[MAIN, CACHE][..asked] {
                     self.requests.expect(request);
-                    self.send(child, Piece::Plain { request }, *command, way);
+                    self.send(child, ReadCachePurpose::Plain { request }, *command, way);
                 }
             }
             Op::Write | Op::Deallocate | Op::WriteZeroes => self.write(command, way),
         }
     }
 
-    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+    fn completed<W: TierContext>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
         let piece = self.pieces[token];
         self.pieces.release(token);
         let good = done.status == Status::Success;
         let mut anatomy = done.anatomy;
         let request = match piece {
-            Piece::Plain { request } => request,
-            Piece::Hit {
+            ReadCachePurpose::Plain { request } => request,
+            ReadCachePurpose::Hit {
                 request,
                 slot,
                 lines,
@@ -376,7 +387,12 @@ impl Tier for ReadCache {
                 if !good {
                     self.slots.discard_slots(slot..slot + lines);
                     let tried = self.tried.insert(done.anatomy);
-                    self.send(MAIN, Piece::Again { request, tried }, on_main, way);
+                    self.send(
+                        MAIN,
+                        ReadCachePurpose::Again { request, tried },
+                        on_main,
+                        way,
+                    );
                 }
                 self.slots.leave(slot, lines);
                 if !good {
@@ -384,16 +400,16 @@ impl Tier for ReadCache {
                 }
                 request
             }
-            Piece::Again { request, tried } => {
+            ReadCachePurpose::Again { request, tried } => {
                 anatomy.append(&self.tried[tried]);
                 self.tried.release(tried);
                 request
             }
-            Piece::Fill { request, fill } => {
+            ReadCachePurpose::Fill { request, fill } => {
                 self.filled(fill, good, way);
                 request
             }
-            Piece::Write {
+            ReadCachePurpose::Write {
                 request,
                 first,
                 lines,
@@ -401,7 +417,7 @@ impl Tier for ReadCache {
                 self.settled(first..first + u64::from(lines), good);
                 request
             }
-            Piece::Through { request, slot } => {
+            ReadCachePurpose::Through { request, slot } => {
                 self.slots.written(slot..slot + 1, good);
                 // The client's data is on the main pool; a failure of the cache does not affect the client.
                 let fine = Completion {
@@ -413,12 +429,12 @@ impl Tier for ReadCache {
                 }
                 return;
             }
-            Piece::Store { fill, slot, lines } => {
+            ReadCachePurpose::Store { fill, slot, lines } => {
                 self.slots.written(slot..slot + lines, good);
                 self.fills[fill].stores -= 1;
                 return self.end(fill, way);
             }
-            Piece::Bring { bring } => {
+            ReadCachePurpose::Bring { bring } => {
                 if let Some(mut memory) = self.memory.take() {
                     self.brought(now, bring, done, &mut memory, way);
                     self.memory = Some(memory);
@@ -437,7 +453,7 @@ impl Tier for ReadCache {
             .map_or(Time::NEVER, |memory| memory.due)
     }
 
-    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if let Some(mut memory) = self.memory.take() {
             if memory.due <= now {
                 self.feed(now, &mut memory, way);
@@ -446,12 +462,12 @@ impl Tier for ReadCache {
         }
     }
 
-    fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
+    fn release_buffers<B: Buffers>(&mut self, buffers: &mut B) {
         if let Some(memory) = &mut self.memory {
-            memory.give_back(buffers);
+            memory.release_buffers(buffers);
         }
         for fill in self.fills.all_mut() {
-            buffers.give_back(core::mem::take(&mut fill.buffer));
+            buffers.release(core::mem::take(&mut fill.buffer));
         }
     }
 

@@ -5,11 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::memory::Memory;
-use super::slots::Slots;
+use super::slots::CacheSlots;
 use super::{Feed, Policy, ReadCache};
 use crate::engine::Slab;
 use crate::tier::streams::Streams;
-use crate::tier::table::Table;
+use crate::tier::table::SparseTable;
 use crate::tier::{Gather, Promise, TierSettings};
 use crate::time::Span;
 
@@ -63,7 +63,7 @@ impl TierSettings for ReadCacheConfig {
             Some(_) => Policy::Ring,
             None => self.policy,
         };
-        let mut slots = Slots::new(policy, children[0] / line, lines);
+        let mut slots = CacheSlots::new(policy, children[0] / line, lines);
         slots.fill_at(self.fill_at_miss, self.fill_from);
         let memory = |feed| Box::new(Memory::new(feed, self.policy, line, lines));
         ReadCache {
@@ -80,7 +80,7 @@ impl TierSettings for ReadCacheConfig {
             fills: Slab::default(),
             spare: Vec::new(),
             tried: Slab::default(),
-            pending: Table::new(lines),
+            pending: SparseTable::new(lines),
             hit: 0,
             missed: 0,
         }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use super::Policy;
 use super::order::Order;
-use crate::tier::table::Table;
+use crate::tier::table::SparseTable;
 
 /// State of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,12 +27,12 @@ pub(super) enum Slot {
 
 /// The slots of a cache.
 #[derive(Clone, Debug)]
-pub(super) struct Slots {
+pub(super) struct CacheSlots {
     /// The miss at which a line is admitted, and the number of slots in use at and above which that applies; below it,
     /// lines are admitted at the first miss.
     fill_at_miss: (u32, u32),
     /// By line of the main pool: its slot; or, at and above [`MISSED`], its number of misses.
-    map: Table,
+    map: SparseTable,
     /// By slot: its line.
     owner: Vec<u32>,
     state: Vec<Slot>,
@@ -51,13 +51,13 @@ const MISSED: u32 = u32::MAX - 256;
 /// Maximum number of slots: a policy may need twice as many positions, and a few more.
 const MOST_SLOTS: u64 = (1 << 31) - 16;
 
-impl Slots {
+impl CacheSlots {
     /// Creates `slots` slots, or the maximum number, for `lines` lines.
-    pub(super) fn new(policy: Policy, slots: u64, lines: u64) -> Slots {
+    pub(super) fn new(policy: Policy, slots: u64, lines: u64) -> CacheSlots {
         let slots = slots.min(MOST_SLOTS) as u32;
-        Slots {
+        CacheSlots {
             fill_at_miss: (1, 0),
-            map: Table::new(lines),
+            map: SparseTable::new(lines),
             owner: vec![NOTHING; slots as usize],
             state: vec![Slot::Free; slots as usize],
             busy: vec![0; slots as usize],

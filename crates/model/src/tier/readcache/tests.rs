@@ -5,8 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::conformance::{self, Jumbled, Witness};
-use crate::data::{Image, Kept};
+use crate::conformance::{self, OutOfOrderDrive, Witness};
+use crate::data::{DataBackedDrive, Image};
 use crate::device::Device;
 use crate::media::ram::{Ram, RamConfig};
 use crate::media::{Medium, Precondition};
@@ -126,8 +126,8 @@ fn a_read_gives_what_was_written_last() {
             let config = pool(tier, 256 << 10, main);
             conformance::check_data(|seed, buffers| {
                 let kept = |it: &Member<RamConfig>| {
-                    let drive = Jumbled::new(seed, it.drive.bytes);
-                    Kept::new(drive, Image::default(), buffers.clone(), false)
+                    let drive = OutOfOrderDrive::new(seed, it.drive.bytes);
+                    DataBackedDrive::new(drive, Image::default(), buffers.clone(), false)
                 };
                 let members = config.members.iter().map(kept);
                 Pool::resume(
@@ -256,7 +256,7 @@ fn uniform_reads_hit_as_often_as_the_cache_is_large() {
             let mut before = Ratio::default();
             pool.pool.inspect(pool.now, &mut before);
             for _ in 0..commands {
-                alone(&mut pool, Op::Read, stream.below(4096) * 4096, 4096);
+                alone(&mut pool, Op::Read, stream.uniform_below(4096) * 4096, 4096);
             }
             let mut after = Ratio::default();
             pool.pool.inspect(pool.now, &mut after);

@@ -1,8 +1,8 @@
 //! Destaging while the buffer is below its upper mark: none, at a controlled rate, or by a cleaner that wakes.
 //!
-//! [`Cleaning::Rate`] is that of bcache: the destage rate follows the distance of dirty data from a target, with a
+//! [`Cleaning::RateControl`] is that of bcache: the destage rate follows the distance of dirty data from a target, with a
 //! proportional and an integral term, and is updated every few seconds. It is unlimited if no client command has
-//! arrived for six of these updates. [`Cleaning::Idle`] is Open CAS's ALRU: old data is cleaned if no client command
+//! arrived for six of these updates. [`Cleaning::IdleCleaning`] is Open CAS's ALRU: old data is cleaned if no client command
 //! has arrived for a while. [`Cleaning::Steady`] is Open CAS's ACP: one round per interval. Above
 //! [`Destage::from`](super::Destage), all of them are replaced by rounds without pause, because a ring that is full of
 //! overwritten data must be freed, too.
@@ -23,9 +23,9 @@ pub enum Cleaning {
     #[default]
     Fill,
     /// A controlled rate.
-    Rate(Rate),
+    Rate(RateControl),
     /// A cleaner that wakes, and cleans old data if no client command has arrived for a while.
-    Idle(Idle),
+    Idle(IdleCleaning),
     /// One round per interval.
     Steady(Span),
 }
@@ -57,7 +57,7 @@ impl Cleaning {
 /// A controlled destage rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Rate {
+pub struct RateControl {
     /// Target share of the buffer that is dirty, 0 to 1.
     pub target: f64,
     /// Time in which data above the target is destaged: the inverse of bcache's proportional term.
@@ -74,7 +74,7 @@ pub struct Rate {
 /// A cleaner that wakes periodically.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Idle {
+pub struct IdleCleaning {
     /// Time between two wake-ups.
     pub wake: Span,
     /// Minimum time without client commands.
@@ -132,7 +132,7 @@ impl Cleaner {
 
     /// Records a client command.
     #[inline]
-    pub(super) fn asked(&mut self, now: Time, law: &Cleaning) {
+    pub(super) fn record_command(&mut self, now: Time, law: &Cleaning) {
         self.asked = now;
         if let Cleaning::Rate(law) = law
             && self.rate == f64::INFINITY
@@ -155,7 +155,7 @@ impl Cleaner {
     }
 
     /// Updates the rate, with `dirty` dirty bytes and a target of `target` bytes.
-    fn set(&mut self, now: Time, law: &Rate, dirty: f64, target: f64) {
+    fn set(&mut self, now: Time, law: &RateControl, dirty: f64, target: f64) {
         let before = self.rate.max(law.least as f64);
         let seconds = law.update.seconds();
         if now.since(self.asked).seconds() >= IDLE_UPDATES * seconds {

@@ -8,20 +8,20 @@
 //! and it waits for earlier ones, so that no acknowledged data is replaced by data that was read before.
 
 use super::cleaning::Cleaning;
-use super::request::{Past, Request};
+use super::request::{BypassState, WriteBackRequest};
 use super::ring::UNIT;
-use super::{CACHE, Durability, For, WriteBack};
+use super::{CACHE, Durability, WriteBack, WriteBackPurpose};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::Buffers;
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::tier::planted::{self, Bug};
-use crate::tier::record::{Content, ENTRIES, Entry, Header};
+use crate::tier::record::{ENTRIES, RecordContent, RecordEntry, RecordHeader};
 use crate::time::{Span, Time};
 
 /// A record in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
+pub(super) struct PendingRecord {
     /// Position of its header, and its slot.
     at: u64,
     first: u32,
@@ -39,14 +39,14 @@ pub(super) struct Record {
 
 impl WriteBack {
     /// A command that changes data arrives.
-    pub(super) fn change<W: Way>(&mut self, now: Time, command: Command, way: &mut W) {
+    pub(super) fn change<W: TierContext>(&mut self, now: Time, command: Command, way: &mut W) {
         if let Some(status) = self.failed {
             way.finish(command.id, status, Anatomy::ZERO);
             return;
         }
-        let request = self.requests.insert(Request::new(&command, now));
+        let request = self.requests.insert(WriteBackRequest::new(&command, now));
         if self.is_to_pass(&command) {
-            self.requests[request].past = Past::Waits;
+            self.requests[request].past = BypassState::Waits;
         }
         let delay = self.held_back();
         if delay > Span::ZERO || !self.held.is_empty() {
@@ -59,9 +59,9 @@ impl WriteBack {
     }
 
     /// A request is not delayed by congestion, or no longer.
-    pub(super) fn enter<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn enter<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let own = &self.requests[request];
-        let whole = own.is_whole() && own.past == Past::No;
+        let whole = own.is_whole() && own.past == BypassState::No;
         let alone = self.blocked.is_empty() && self.merging.is_empty() && self.passing.is_empty();
         if whole && alone {
             self.enqueue(now, request, way);
@@ -92,13 +92,13 @@ impl WriteBack {
             .pending
             .iter()
             .chain(self.closing.iter().map(|it| &it.1));
-        let waits = !own.is_whole() || own.past == Past::Waits;
+        let waits = !own.is_whole() || own.past == BypassState::Waits;
         waits && (others.any(overlaps) || self.zeroing.iter().any(overlaps))
     }
 
-    fn proceed<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn proceed<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let own = &mut self.requests[request];
-        if own.past == Past::Waits {
+        if own.past == BypassState::Waits {
             return self.begin_passing(now, request, way);
         }
         if own.is_whole() {
@@ -120,7 +120,13 @@ impl WriteBack {
     }
 
     /// The rest of a unit has been read.
-    pub(super) fn merged<W: Way>(&mut self, now: Time, piece: u32, done: &Completion, way: &mut W) {
+    pub(super) fn merged<W: TierContext>(
+        &mut self,
+        now: Time,
+        piece: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
         let request = self.let_go(now, piece, way);
         let own = &mut self.requests[request];
         own.left -= 1;
@@ -143,11 +149,11 @@ impl WriteBack {
     }
 
     /// Cancels a request before it is in a record.
-    fn abandon<W: Way>(&mut self, request: u32, way: &mut W) {
+    fn abandon<W: TierContext>(&mut self, request: u32, way: &mut W) {
         let own = &self.requests[request];
         for (unit, rest) in own.parts().into_iter().zip(own.rest) {
             if unit.is_some_and(|unit| unit >= own.next) {
-                way.buffers().give_back(rest);
+                way.buffers().release(rest);
             }
         }
         self.passing.retain(|&it| it != request);
@@ -155,7 +161,7 @@ impl WriteBack {
     }
 
     /// Writing is no longer possible: completes the requests that wait for a record with an error.
-    pub(super) fn give_up<W: Way>(&mut self, now: Time, status: Status, way: &mut W) {
+    pub(super) fn give_up<W: TierContext>(&mut self, now: Time, status: Status, way: &mut W) {
         let status = *self.failed.get_or_insert(status);
         while let Some(request) = self.pending.pop_front() {
             let own = &mut self.requests[request];
@@ -170,7 +176,7 @@ impl WriteBack {
     }
 
     /// Continues requests that waited for others at their addresses.
-    pub(super) fn unblock<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn unblock<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let mut index = 0;
         while index < self.blocked.len() {
             let request = self.blocked[index];
@@ -184,7 +190,7 @@ impl WriteBack {
     }
 
     /// A request waits only for earlier ones on its way to the ring.
-    pub(super) fn enqueue<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn enqueue<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let stalls = self.stalls.clock(now);
         let own = &mut self.requests[request];
         own.account(now, Part::Tier);
@@ -195,7 +201,7 @@ impl WriteBack {
     }
 
     /// Sends as many records as are allowed.
-    pub(super) fn pump<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn pump<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if let Some(status) = self.failed {
             return self.give_up(now, status, way);
         }
@@ -221,12 +227,12 @@ impl WriteBack {
     }
 
     /// Puts waiting requests into a record of at most `most` units, and sends it.
-    fn send_record<W: Way>(&mut self, now: Time, most: u32, way: &mut W) {
+    fn send_record<W: TierContext>(&mut self, now: Time, most: u32, way: &mut W) {
         let number = self.first_record + self.records.len() as u64;
         let first = self.ring.head_slot();
         let at = self.ring.begin(number + 1, self.previous);
         let payload = way.buffers().take((most + 1) * UNIT);
-        let mut header = Header::default();
+        let mut header = RecordHeader::default();
         let (mut left, mut entries) = (most, ENTRIES as u32);
         let runs = self.runs.len();
         while let Some(&request) = self.pending.front() {
@@ -246,7 +252,7 @@ impl WriteBack {
         }
         let slots = (self.ring.head() - at) as u32;
         self.pending_units -= u64::from(slots - 1);
-        self.records.push_back(Record {
+        self.records.push_back(PendingRecord {
             at,
             first,
             slots,
@@ -271,7 +277,11 @@ impl WriteBack {
             payload,
             ..Command::write(0, place, slots * UNIT)
         };
-        way.send(CACHE, For::Record.token(number as u32), command);
+        way.send(
+            CACHE,
+            WriteBackPurpose::Record.token(number as u32),
+            command,
+        );
         if planted::has(Bug::AcknowledgesSent) {
             self.acknowledge_early(now, number, way);
         }
@@ -280,13 +290,13 @@ impl WriteBack {
     /// Puts the next run of a request, which is one entry, into the record that begins at `at` and has space for `left`
     /// more units. Returns the units that this took; `None` if it does not fit.
     #[inline]
-    fn put_run<W: Way>(
+    fn put_run<W: TierContext>(
         &mut self,
         request: u32,
         at: u64,
         left: u32,
         payload: Payload,
-        header: &mut Header,
+        header: &mut RecordHeader,
         way: &mut W,
     ) -> Option<u32> {
         let own = &mut self.requests[request];
@@ -297,13 +307,13 @@ impl WriteBack {
             own.next = whole.end;
             self.ring.note();
             if W::Buffers::REAL {
-                header.entries.push(Entry {
+                header.entries.push(RecordEntry {
                     unit: first,
                     units: (whole.end - first) as u32,
                     content: match op {
-                        Op::Write => Content::Passed,
-                        Op::Deallocate => Content::Trimmed,
-                        _ => Content::Zeroes,
+                        Op::Write => RecordContent::Passed,
+                        Op::Deallocate => RecordContent::Trimmed,
+                        _ => RecordContent::Zeroes,
                     },
                     sum: 0,
                 });
@@ -325,13 +335,13 @@ impl WriteBack {
                 (from, false) => way.buffers().copy(from, to, bytes),
                 (rest, true) => {
                     way.buffers().copy(rest, to, bytes);
-                    way.buffers().give_back(rest);
+                    way.buffers().release(rest);
                 }
             }
-            header.entries.push(Entry {
+            header.entries.push(RecordEntry {
                 unit: first,
                 units: count,
-                content: Content::Data,
+                content: RecordContent::Data,
                 sum: way.buffers().sum(to, bytes),
             });
         }
@@ -344,16 +354,16 @@ impl WriteBack {
     }
 
     /// A record has been written.
-    pub(super) fn recorded<W: Way>(
+    pub(super) fn recorded<W: TierContext>(
         &mut self,
         now: Time,
         number: u32,
         done: &Completion,
         way: &mut W,
     ) {
-        let index = number.wrapping_sub(self.first_record as u32) & For::MASK;
+        let index = number.wrapping_sub(self.first_record as u32) & WriteBackPurpose::MASK;
         let record = &mut self.records[index as usize];
-        way.buffers().give_back(record.payload);
+        way.buffers().release(record.payload);
         if index > 0 {
             record.done = Some((now, done.anatomy, done.status));
             if planted::has(Bug::AcknowledgesOutOfOrder) {
@@ -377,10 +387,15 @@ impl WriteBack {
     /// The first record in flight has been written, and all earlier ones are applied: applies the record, and continues
     /// the requests that end in it.
     #[inline]
-    fn end_record<W: Way>(&mut self, now: Time, done: (Time, &Anatomy, Status), way: &mut W) {
+    fn end_record<W: TierContext>(
+        &mut self,
+        now: Time,
+        done: (Time, &Anatomy, Status),
+        way: &mut W,
+    ) {
         let (at, anatomy, status) = done;
         let number = self.first_record;
-        let Record {
+        let PendingRecord {
             at: position,
             first,
             slots,
@@ -427,7 +442,7 @@ impl WriteBack {
     }
 
     /// A planted bug: the writes that end in this record are acknowledged before their turn.
-    fn acknowledge_early<W: Way>(&mut self, now: Time, number: u64, way: &mut W) {
+    fn acknowledge_early<W: TierContext>(&mut self, now: Time, number: u64, way: &mut W) {
         let mut index = 0;
         while let Some(&(of, request)) = self.closing.get(index) {
             let own = &mut self.requests[request];
@@ -443,9 +458,9 @@ impl WriteBack {
 
     /// All data of a request is in the ring.
     #[inline]
-    fn close<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn close<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let own = &self.requests[request];
-        if own.past == Past::Written {
+        if own.past == BypassState::Written {
             self.leave_passing(now, request, way);
             self.settle(now, request, way);
         } else if own.status == Status::Success && own.mark.is_some() {
@@ -456,7 +471,7 @@ impl WriteBack {
     }
 
     /// Completes a request, unless it must be durable and is not.
-    pub(super) fn settle<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn settle<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let applied = self.applied();
         let own = &mut self.requests[request];
         let fua = own.command.fua && self.config.durability == Durability::Flush;
@@ -466,14 +481,18 @@ impl WriteBack {
         } else if fua && own.status == Status::Success {
             // It is durable only if all earlier records are.
             own.flushes = applied;
-            way.send(CACHE, For::Settle.token(request), Command::flush(0));
+            way.send(
+                CACHE,
+                WriteBackPurpose::Settle.token(request),
+                Command::flush(0),
+            );
         } else {
             self.end(request, way);
         }
     }
 
     /// The cache has been flushed for a write with force unit access.
-    pub(super) fn settled<W: Way>(&mut self, request: u32, done: &Completion, way: &mut W) {
+    pub(super) fn settled<W: TierContext>(&mut self, request: u32, done: &Completion, way: &mut W) {
         let own = &mut self.requests[request];
         own.anatomy.append(&done.anatomy);
         own.status = done.status;
@@ -486,7 +505,7 @@ impl WriteBack {
 }
 
 /// Returns the units that a request puts into records: those with data.
-fn data_units(request: &Request) -> u32 {
+fn data_units(request: &WriteBackRequest) -> u32 {
     let units = request.units();
     match request.is_bare() {
         false => (units.end - units.start) as u32,

@@ -5,9 +5,9 @@
 //! (`Documentation/admin-guide/device-mapper/writecache.rst`). Metadata is in the records' headers; for commits that
 //! also write a table, see [`super::table`].
 
-use super::{CACHE, Commit, Durability, Flushed, For, WriteBack};
+use super::{CACHE, CommitPolicy, Durability, DurablePosition, WriteBack, WriteBackPurpose};
 use crate::command::{Command, Completion, Status};
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::time::Time;
 
 /// State of these commits.
@@ -16,7 +16,7 @@ pub(super) struct Commits {
     /// When the next commit is due.
     at: Time,
     /// Position up to which the commit in progress makes the ring durable.
-    under_way: Option<Flushed>,
+    under_way: Option<DurablePosition>,
 }
 
 impl Default for Commits {
@@ -41,7 +41,7 @@ impl Commits {
 
     /// A record has been applied that may not be durable.
     #[inline]
-    pub(super) fn expect(&mut self, now: Time, law: Option<Commit>) {
+    pub(super) fn expect(&mut self, now: Time, law: Option<CommitPolicy>) {
         if let Some(law) = law
             && self.at == Time::NEVER
             && self.under_way.is_none()
@@ -54,7 +54,7 @@ impl Commits {
 impl WriteBack {
     /// Commits if enough slots were written since the last flush.
     #[inline]
-    pub(super) fn commit_if_much<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn commit_if_much<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if let Some(law) = self.config.commit
             && self.commits.at < Time::NEVER
             && self.ring.applied().saturating_sub(self.flushed.position) >= law.slots
@@ -64,19 +64,19 @@ impl WriteBack {
     }
 
     /// Flushes the cache.
-    pub(super) fn commit<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn commit<W: TierContext>(&mut self, now: Time, way: &mut W) {
         self.commits.at = Time::NEVER;
         if self.config.table > 0 {
             return self.begin_table(now, way);
         }
         if self.config.durability == Durability::Flush && self.failed.is_none() {
             self.commits.under_way = Some(self.applied());
-            way.send(CACHE, For::Commit.token(0), Command::flush(0));
+            way.send(CACHE, WriteBackPurpose::Commit.token(0), Command::flush(0));
         }
     }
 
     /// The cache has been flushed.
-    pub(super) fn committed<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
+    pub(super) fn committed<W: TierContext>(&mut self, now: Time, done: &Completion, way: &mut W) {
         let through = self.commits.under_way.take();
         if done.status != Status::Success {
             return self.give_up(now, done.status, way);
@@ -91,7 +91,7 @@ impl WriteBack {
     }
 
     /// A flush, of a client or a commit, has made the ring durable up to this position.
-    pub(super) fn has_committed(&mut self, through: Flushed) {
+    pub(super) fn has_committed(&mut self, through: DurablePosition) {
         self.flushed = self.flushed.max(through);
         if self.flushed.position >= self.ring.applied() {
             self.commits.at = Time::NEVER;

@@ -13,17 +13,17 @@ use alloc::vec::Vec;
 use super::cleaning::Cleaning;
 use super::layout::{self, packed, unpacked};
 use super::ring::UNIT;
-use super::{CACHE, Durability, Flushed, For, WriteBack};
+use super::{CACHE, Durability, DurablePosition, WriteBack, WriteBackPurpose};
 use crate::command::{Command, Completion, Payload, Status};
 use crate::data::Buffers;
 use crate::engine::Slab;
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
 /// Stage of destaging.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum DestageStage {
     /// Idle; a round may begin at this time.
     Idle(Time),
     /// Data is being moved.
@@ -38,7 +38,7 @@ enum Stage {
 
 /// A run of adjacent units on a drive of the capacity tier, while it is moved.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct DestageRun {
     /// The drive, counted from 0.
     drive: u16,
     /// The first unit on it, and the number of units.
@@ -64,11 +64,11 @@ struct Lane {
 /// State of destaging.
 #[derive(Clone, Debug)]
 pub(super) struct Destaging {
-    stage: Stage,
+    stage: DestageStage,
     /// Units of the round by drive and address there, packed into one number, each with its slot and its number.
     units: Vec<(u64, u32, u64)>,
     lanes: Vec<Lane>,
-    runs: Slab<Run>,
+    runs: Slab<DestageRun>,
     /// Runs that are in progress, as indices into `runs`.
     under_way: Vec<u32>,
     /// Whether the upper mark has been exceeded, and the lower one has not been reached yet.
@@ -76,7 +76,7 @@ pub(super) struct Destaging {
     /// The first position after the round's segments.
     until: u64,
     /// Position up to which the ring is durable after the flushes.
-    hardens: Flushed,
+    hardens: DurablePosition,
     /// Number of the last superblock, and its bytes.
     pub(super) superblocks: u64,
     superblock: Payload,
@@ -86,14 +86,14 @@ impl Destaging {
     /// Creates the state for `drives` drives.
     pub(super) fn new(drives: usize) -> Destaging {
         Destaging {
-            stage: Stage::Idle(Time::NEVER),
+            stage: DestageStage::Idle(Time::NEVER),
             units: Vec::new(),
             lanes: vec![Lane::default(); drives],
             runs: Slab::default(),
             under_way: Vec::new(),
             drains: false,
             until: 0,
-            hardens: Flushed::default(),
+            hardens: DurablePosition::default(),
             superblocks: 0,
             superblock: Payload::default(),
         }
@@ -108,19 +108,19 @@ impl Destaging {
     #[inline]
     pub(super) fn due(&self) -> Time {
         match self.stage {
-            Stage::Idle(at) => at,
+            DestageStage::Idle(at) => at,
             _ => Time::NEVER,
         }
     }
 
     /// Sets when the next round begins.
     pub(super) fn begin_at(&mut self, at: Time) {
-        self.stage = Stage::Idle(at);
+        self.stage = DestageStage::Idle(at);
     }
 
     /// Power cut: no work is in progress any more, and written data may not be durable.
     pub(super) fn cut(&mut self) {
-        self.stage = Stage::Idle(Time::NEVER);
+        self.stage = DestageStage::Idle(Time::NEVER);
         self.units.clear();
         self.runs = Slab::default();
         self.under_way.clear();
@@ -158,8 +158,8 @@ impl Destaging {
 impl WriteBack {
     /// If no round is in progress: begins a round if necessary, or determines when the next may begin.
     #[inline]
-    pub(super) fn consider<W: Way>(&mut self, now: Time, way: &mut W) {
-        let Stage::Idle(due) = self.destaging.stage else {
+    pub(super) fn consider<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        let DestageStage::Idle(due) = self.destaging.stage else {
             return;
         };
         let by_fill = matches!(self.config.destage.cleaning, Cleaning::Fill);
@@ -174,7 +174,7 @@ impl WriteBack {
     }
 
     /// Begins a round with the oldest segments, and their live units.
-    pub(super) fn begin_round<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn begin_round<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let at = self.next_round(now);
         if at > now {
             return self.destaging.begin_at(at);
@@ -206,13 +206,13 @@ impl WriteBack {
         }
         self.destaging.units = units;
         self.destaging.until = until;
-        self.destaging.stage = Stage::Moving;
-        self.go_on(now, way);
+        self.destaging.stage = DestageStage::Moving;
+        self.start_runs(now, way);
     }
 
     /// Starts as many runs as each drive may have in progress, and ends the stage if there are no more.
-    pub(super) fn go_on<W: Way>(&mut self, now: Time, way: &mut W) {
-        if self.destaging.stage != Stage::Moving || self.failed.is_some() {
+    pub(super) fn start_runs<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        if self.destaging.stage != DestageStage::Moving || self.failed.is_some() {
             return;
         }
         for drive in 0..self.destaging.lanes.len() {
@@ -238,7 +238,7 @@ impl WriteBack {
     }
 
     /// Reads the next run for a drive; returns false if there is none, or it must wait.
-    fn start_run<W: Way>(&mut self, drive: usize, way: &mut W) -> bool {
+    fn start_run<W: TierContext>(&mut self, drive: usize, way: &mut W) -> bool {
         let lane = self.destaging.lanes[drive];
         let (mut from, end) = (lane.next, lane.end);
         while from < end {
@@ -272,7 +272,7 @@ impl WriteBack {
             return false;
         }
         self.destaging.lanes[drive].in_flight += 1;
-        let run = self.destaging.runs.insert(Run {
+        let run = self.destaging.runs.insert(DestageRun {
             drive: drive as u16,
             first: unit,
             units,
@@ -285,7 +285,7 @@ impl WriteBack {
     }
 
     /// Reads the units of a run; units that are adjacent in the ring are read together.
-    fn lift<W: Way>(&mut self, run: u32, range: core::ops::Range<usize>, way: &mut W) {
+    fn lift<W: TierContext>(&mut self, run: u32, range: core::ops::Range<usize>, way: &mut W) {
         let mut at = range.start;
         while at < range.end {
             let slot = self.destaging.units[at].1;
@@ -303,17 +303,23 @@ impl WriteBack {
                 payload: moving.payload.skip(into),
                 ..Command::read(0, WriteBack::place(slot), count * UNIT)
             };
-            way.send(CACHE, For::Lift.token(run), command);
+            way.send(CACHE, WriteBackPurpose::Lift.token(run), command);
             at += count as usize;
         }
     }
 
     /// A part of a run has been read; after the last part, the run is written.
-    pub(super) fn lifted<W: Way>(&mut self, now: Time, run: u32, done: &Completion, way: &mut W) {
+    pub(super) fn lifted<W: TierContext>(
+        &mut self,
+        now: Time,
+        run: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
         let moving = &mut self.destaging.runs[run];
         moving.left -= 1;
         let left = moving.left;
-        let Run {
+        let DestageRun {
             drive,
             first,
             units,
@@ -337,20 +343,26 @@ impl WriteBack {
             payload,
             ..Command::write(0, offset, units * UNIT)
         };
-        way.send(drive + 1, For::Put.token(run), command);
+        way.send(drive + 1, WriteBackPurpose::Put.token(run), command);
     }
 
     /// A run has ended.
-    fn leave<W: Way>(&mut self, run: u32, way: &mut W) {
+    fn leave<W: TierContext>(&mut self, run: u32, way: &mut W) {
         let ended = self.destaging.runs[run];
-        way.buffers().give_back(ended.payload);
+        way.buffers().release(ended.payload);
         self.destaging.runs.release(run);
         self.destaging.under_way.retain(|&it| it != run);
         self.destaging.lanes[usize::from(ended.drive)].in_flight -= 1;
     }
 
     /// A run has been written.
-    pub(super) fn put<W: Way>(&mut self, now: Time, run: u32, done: &Completion, way: &mut W) {
+    pub(super) fn put<W: TierContext>(
+        &mut self,
+        now: Time,
+        run: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
         self.leave(run, way);
         if done.status != Status::Success {
             self.give_up(now, done.status, way);
@@ -361,40 +373,44 @@ impl WriteBack {
         if !self.passing.is_empty() {
             self.pass_waiting(now, way);
         }
-        self.go_on(now, way);
+        self.start_runs(now, way);
     }
 
     /// All runs have been written: flushes the drives.
-    fn harden<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn harden<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let mut flushes = 0;
         if self.config.durability == Durability::Flush && !planted::has(Bug::TailBeforeRecords) {
             // Units that were not destaged because newer records replace them must not be lost with these records.
             self.destaging.hardens = self.applied();
             flushes += 1;
-            way.send(CACHE, For::Harden.token(0), Command::flush(0));
+            way.send(CACHE, WriteBackPurpose::Harden.token(0), Command::flush(0));
         }
         for drive in 0..self.destaging.lanes.len() {
             let touched = core::mem::take(&mut self.destaging.lanes[drive].touched);
             if touched && !planted::has(Bug::TailBeforeFlush) {
                 flushes += 1;
-                way.send(drive as u16 + 1, For::Harden.token(0), Command::flush(0));
+                way.send(
+                    drive as u16 + 1,
+                    WriteBackPurpose::Harden.token(0),
+                    Command::flush(0),
+                );
             }
         }
-        self.destaging.stage = Stage::Hardening(flushes);
+        self.destaging.stage = DestageStage::Hardening(flushes);
         if flushes == 0 {
             self.forget(now, way);
         }
     }
 
     /// A drive of the capacity tier has been flushed.
-    pub(super) fn hardened<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
+    pub(super) fn hardened<W: TierContext>(&mut self, now: Time, done: &Completion, way: &mut W) {
         if done.status != Status::Success {
             self.give_up(now, done.status, way);
         }
-        let Stage::Hardening(left) = self.destaging.stage else {
+        let DestageStage::Hardening(left) = self.destaging.stage else {
             return;
         };
-        self.destaging.stage = Stage::Hardening(left - 1);
+        self.destaging.stage = DestageStage::Hardening(left - 1);
         if left == 1 && self.failed.is_none() {
             self.has_committed(self.destaging.hardens);
             self.forget(now, way);
@@ -402,7 +418,7 @@ impl WriteBack {
     }
 
     /// Unmaps the units that the capacity tier has now, unless they have been overwritten.
-    fn forget<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn forget<W: TierContext>(&mut self, now: Time, way: &mut W) {
         for index in 0..self.destaging.units.len() {
             let (_, slot, unit) = self.destaging.units[index];
             if planted::has(Bug::ForgetsOverwritten)
@@ -417,28 +433,28 @@ impl WriteBack {
                 }
             }
         }
-        self.destaging.stage = Stage::Pinned;
+        self.destaging.stage = DestageStage::Pinned;
         self.record_tail(now, way);
     }
 
     /// One command less needs a segment.
     #[inline]
-    pub(super) fn unpin<W: Way>(&mut self, now: Time, segment: u32, way: &mut W) {
+    pub(super) fn unpin<W: TierContext>(&mut self, now: Time, segment: u32, way: &mut W) {
         self.ring.segments[segment as usize].pins -= 1;
-        if self.destaging.stage == Stage::Pinned {
+        if self.destaging.stage == DestageStage::Pinned {
             self.record_tail(now, way);
         }
     }
 
     /// Writes the tail, once no command needs the segments.
-    fn record_tail<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn record_tail<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let pinned = |index: usize| self.ring.segments[index].pins > 0;
         let mut oldest = self.ring.oldest(self.destaging.until);
         let waits = oldest.any(pinned) && !planted::has(Bug::ReusesUnderReads);
         if self.failed.is_some() || waits {
             return;
         }
-        self.destaging.stage = Stage::Recording;
+        self.destaging.stage = DestageStage::Recording;
         if self.config.table > 0 {
             return self.commit_tail(now, way);
         }
@@ -454,7 +470,7 @@ impl WriteBack {
             payload,
             ..Command::write(0, place, UNIT)
         };
-        way.send(CACHE, For::Superblock.token(0), command);
+        way.send(CACHE, WriteBackPurpose::Superblock.token(0), command);
         if planted::has(Bug::ReusesBeforeSuperblock) {
             self.ring.free(self.destaging.until);
             self.pump(now, way);
@@ -462,8 +478,8 @@ impl WriteBack {
     }
 
     /// The tail is durable: the segments are free.
-    pub(super) fn advanced<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
-        way.buffers().give_back(self.destaging.superblock);
+    pub(super) fn advanced<W: TierContext>(&mut self, now: Time, done: &Completion, way: &mut W) {
+        way.buffers().release(self.destaging.superblock);
         if done.status != Status::Success {
             self.give_up(now, done.status, way);
             return;
@@ -472,7 +488,7 @@ impl WriteBack {
     }
 
     /// Frees the segments before the new tail.
-    pub(super) fn tail_is_durable<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn tail_is_durable<W: TierContext>(&mut self, now: Time, way: &mut W) {
         // Computed before there is more space: the pause depends on the previous fill level.
         let pause = self.pause();
         self.ring.free(self.destaging.until);

@@ -7,7 +7,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::tier::table::Table;
+use crate::tier::table::SparseTable;
 
 /// Units remembered per unit of buffer capacity.
 const REMEMBERED: u64 = 2;
@@ -15,7 +15,7 @@ const REMEMBERED: u64 = 2;
 /// Miss counts of units.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Misses {
-    counts: Table,
+    counts: SparseTable,
     /// The remembered units, the one seen first at the front.
     met: VecDeque<u64>,
     most: usize,
@@ -25,7 +25,7 @@ impl Misses {
     /// Creates counts for `units` units, for a buffer with space for `room` units.
     pub(super) fn new(units: u64, room: u64) -> Misses {
         Misses {
-            counts: Table::new(units),
+            counts: SparseTable::new(units),
             met: VecDeque::new(),
             most: (REMEMBERED * room).max(1) as usize,
         }

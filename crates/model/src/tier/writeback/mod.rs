@@ -33,27 +33,27 @@ mod zero;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-pub use cleaning::{Cleaning, Idle, Rate};
-pub use passing::Passing;
-pub use settings::{Commit, Congestion, Destage, Durability, WriteBackConfig};
+pub use cleaning::{Cleaning, IdleCleaning, RateControl};
+pub use passing::BypassPolicy;
+pub use settings::{CommitPolicy, Congestion, Destage, Durability, WriteBackConfig};
 
 use self::cleaning::Cleaner;
-use self::commit::Record;
+use self::commit::PendingRecord;
 use self::committing::Commits;
 use self::destage::Destaging;
 use self::misses::Misses;
 use self::oldest::Oldest;
-use self::read::Piece;
-use self::recover::Life;
-use self::request::Request;
-use self::ring::{Ring, UNIT};
+use self::read::ReadPiece;
+use self::recover::RingEpochs;
+use self::request::WriteBackRequest;
+use self::ring::{SegmentRing, UNIT};
 use self::start::Map;
 use self::table::TableCommits;
-use super::offline::Below;
+use super::offline::ChildImages;
 use super::record::Superblock;
 use super::streams::Streams;
 use super::striping::Striping;
-use super::{Child, Gather, Tier, TierSettings, Way};
+use super::{Child, Gather, Tier, TierContext, TierSettings};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
 use crate::data::{Unreadable, Unwritable};
@@ -67,7 +67,7 @@ const CACHE: u16 = 0;
 /// Purpose of a command to a child: the upper bits of its token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-enum For {
+enum WriteBackPurpose {
     /// A record is written; with its number.
     Record,
     /// A client's read; with the piece.
@@ -100,37 +100,40 @@ enum For {
     TableEnd,
 }
 
-impl For {
-    const ALL: [For; 15] = [
-        For::Record,
-        For::Read,
-        For::Flush,
-        For::Merge,
-        For::Settle,
-        For::Zero,
-        For::Lift,
-        For::Put,
-        For::Harden,
-        For::Superblock,
-        For::Commit,
-        For::Pass,
-        For::Table,
-        For::TableFlush,
-        For::TableEnd,
+impl WriteBackPurpose {
+    const ALL: [WriteBackPurpose; 15] = [
+        WriteBackPurpose::Record,
+        WriteBackPurpose::Read,
+        WriteBackPurpose::Flush,
+        WriteBackPurpose::Merge,
+        WriteBackPurpose::Settle,
+        WriteBackPurpose::Zero,
+        WriteBackPurpose::Lift,
+        WriteBackPurpose::Put,
+        WriteBackPurpose::Harden,
+        WriteBackPurpose::Superblock,
+        WriteBackPurpose::Commit,
+        WriteBackPurpose::Pass,
+        WriteBackPurpose::Table,
+        WriteBackPurpose::TableFlush,
+        WriteBackPurpose::TableEnd,
     ];
 
     const SHIFT: u32 = 28;
 
     #[inline]
     fn token(self, index: u32) -> u32 {
-        (self as u32) << For::SHIFT | index & For::MASK
+        (self as u32) << WriteBackPurpose::SHIFT | index & WriteBackPurpose::MASK
     }
 
-    const MASK: u32 = (1 << For::SHIFT) - 1;
+    const MASK: u32 = (1 << WriteBackPurpose::SHIFT) - 1;
 
     #[inline]
-    fn of(token: u32) -> (For, u32) {
-        (For::ALL[(token >> For::SHIFT) as usize], token & For::MASK)
+    fn from_token(token: u32) -> (WriteBackPurpose, u32) {
+        (
+            WriteBackPurpose::ALL[(token >> WriteBackPurpose::SHIFT) as usize],
+            token & WriteBackPurpose::MASK,
+        )
     }
 }
 
@@ -154,7 +157,7 @@ impl Stalls {
 
 /// Position up to which the ring is durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
-struct Flushed {
+struct DurablePosition {
     /// Number of a record.
     number: u64,
     /// The position after it.
@@ -163,7 +166,7 @@ struct Flushed {
 
 /// Bytes since the beginning.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct WriteBackCounts {
     destaged: u64,
     absorbed: u64,
     hit: u64,
@@ -180,8 +183,8 @@ pub struct WriteBack {
     map: Map,
     /// Number of units that the tier addresses.
     units: u64,
-    ring: Ring,
-    requests: Slab<Request>,
+    ring: SegmentRing,
+    requests: Slab<WriteBackRequest>,
     /// Requests delayed by congestion, each until this time.
     held: VecDeque<(Time, u32)>,
     /// Requests that wait for others at the same addresses, in order.
@@ -200,28 +203,28 @@ pub struct WriteBack {
     streams: Streams,
     misses: Misses,
     /// Records in flight, in order, and the number of the first.
-    records: VecDeque<Record>,
+    records: VecDeque<PendingRecord>,
     /// Units of these records, in order: the first unit of each run, and the number of units.
     runs: VecDeque<(u64, u32)>,
     first_record: u64,
     /// Checksum of the last record.
     previous: u32,
     /// Pool of the ring, and its epoch.
-    life: Life,
+    life: RingEpochs,
     stalls: Stalls,
-    pieces: Slab<Piece>,
+    pieces: Slab<ReadPiece>,
     reads: Gather,
     destaging: Destaging,
     oldest: Oldest,
     cleaner: Cleaner,
     /// Position and record up to which a flush has made the ring durable.
-    flushed: Flushed,
+    flushed: DurablePosition,
     commits: Commits,
     table: TableCommits,
     /// Error status of a failed write: later writes are rejected with it.
     failed: Option<Status>,
     dirty: u64,
-    counts: Counts,
+    counts: WriteBackCounts,
 }
 
 impl WriteBack {
@@ -233,7 +236,7 @@ impl WriteBack {
             1 => u64::from(UNIT),
             _ => u64::from(config.chunk),
         };
-        let ring = Ring::new(
+        let ring = SegmentRing::new(
             config.segments(cache),
             config.slots_of_segment(),
             config.log_limit,
@@ -265,19 +268,19 @@ impl WriteBack {
             runs: VecDeque::new(),
             first_record: 0,
             previous: 0,
-            life: Life::default(),
+            life: RingEpochs::default(),
             stalls: Stalls::default(),
             pieces: Slab::default(),
             reads: Gather::default(),
             destaging: Destaging::new(drives),
             oldest: Oldest::default(),
             cleaner: Cleaner::default(),
-            flushed: Flushed::default(),
+            flushed: DurablePosition::default(),
             commits: Commits::default(),
             table: TableCommits::default(),
             failed: None,
             dirty: 0,
-            counts: Counts::default(),
+            counts: WriteBackCounts::default(),
             config: config.clone(),
         };
         tier.start(units);
@@ -322,27 +325,31 @@ impl WriteBack {
         }
     }
 
-    fn end<W: Way>(&mut self, request: u32, way: &mut W) {
+    fn end<W: TierContext>(&mut self, request: u32, way: &mut W) {
         let ended = &self.requests[request];
         way.finish(ended.command.id, ended.status, ended.anatomy);
         self.requests.release(request);
     }
 
-    fn flush<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+    fn flush<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
         if self.config.durability == Durability::Ack {
             let status = self.failed.unwrap_or_default();
             way.finish(command.id, status, Anatomy::ZERO);
             return;
         }
-        let request = self.requests.insert(Request::new(command, now));
+        let request = self.requests.insert(WriteBackRequest::new(command, now));
         if self.config.table > 0 {
             return self.wait_for_table(now, request, way);
         }
         self.requests[request].flushes = self.applied();
-        way.send(CACHE, For::Flush.token(request), Command::flush(0));
+        way.send(
+            CACHE,
+            WriteBackPurpose::Flush.token(request),
+            Command::flush(0),
+        );
     }
 
-    fn has_flushed<W: Way>(&mut self, request: u32, done: &Completion, way: &mut W) {
+    fn has_flushed<W: TierContext>(&mut self, request: u32, done: &Completion, way: &mut W) {
         let ended = &self.requests[request];
         if done.status == Status::Success {
             let flushes = ended.flushes;
@@ -387,8 +394,8 @@ impl WriteBack {
     }
 
     /// Returns the position up to which records have been applied.
-    fn applied(&self) -> Flushed {
-        Flushed {
+    fn applied(&self) -> DurablePosition {
+        DurablePosition {
             number: self.first_record,
             position: self.ring.applied(),
         }
@@ -397,8 +404,9 @@ impl WriteBack {
 
 impl Tier for WriteBack {
     #[inline]
-    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
-        self.cleaner.asked(now, &self.config.destage.cleaning);
+    fn submit<W: TierContext>(&mut self, now: Time, command: &Command, way: &mut W) {
+        self.cleaner
+            .record_command(now, &self.config.destage.cleaning);
         match command.op {
             Op::Read => self.read(command, way),
             Op::Flush => self.flush(now, command, way),
@@ -425,24 +433,24 @@ impl Tier for WriteBack {
     }
 
     #[inline]
-    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
-        let (what, index) = For::of(token);
+    fn completed<W: TierContext>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+        let (what, index) = WriteBackPurpose::from_token(token);
         match what {
-            For::Record => self.recorded(now, index, done, way),
-            For::Read => self.was_read(now, index, done, way),
-            For::Flush => self.has_flushed(index, done, way),
-            For::Merge => self.merged(now, index, done, way),
-            For::Settle => self.settled(index, done, way),
-            For::Zero => self.has_zeroed(now, index, done, way),
-            For::Lift => self.lifted(now, index, done, way),
-            For::Put => self.put(now, index, done, way),
-            For::Harden => self.hardened(now, done, way),
-            For::Superblock => self.advanced(now, done, way),
-            For::Commit => self.committed(now, done, way),
-            For::Pass => self.has_passed(now, index, done, way),
-            For::Table => self.piece_written(now, index, done, way),
-            For::TableFlush => self.table_flushed(now, done, way),
-            For::TableEnd => self.table_ended(now, done, way),
+            WriteBackPurpose::Record => self.recorded(now, index, done, way),
+            WriteBackPurpose::Read => self.was_read(now, index, done, way),
+            WriteBackPurpose::Flush => self.has_flushed(index, done, way),
+            WriteBackPurpose::Merge => self.merged(now, index, done, way),
+            WriteBackPurpose::Settle => self.settled(index, done, way),
+            WriteBackPurpose::Zero => self.has_zeroed(now, index, done, way),
+            WriteBackPurpose::Lift => self.lifted(now, index, done, way),
+            WriteBackPurpose::Put => self.put(now, index, done, way),
+            WriteBackPurpose::Harden => self.hardened(now, done, way),
+            WriteBackPurpose::Superblock => self.advanced(now, done, way),
+            WriteBackPurpose::Commit => self.committed(now, done, way),
+            WriteBackPurpose::Pass => self.has_passed(now, index, done, way),
+            WriteBackPurpose::Table => self.piece_written(now, index, done, way),
+            WriteBackPurpose::TableFlush => self.table_flushed(now, done, way),
+            WriteBackPurpose::TableEnd => self.table_ended(now, done, way),
         }
     }
 
@@ -453,7 +461,7 @@ impl Tier for WriteBack {
         held.min(own).min(self.commits.due())
     }
 
-    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
         while let Some(&(until, request)) = self.held.front() {
             if until > now {
                 break;
@@ -478,7 +486,7 @@ impl Tier for WriteBack {
         &self,
         at: u64,
         into: &mut [u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unreadable> {
         self.read_stopped(at, into, below)
     }
@@ -487,12 +495,12 @@ impl Tier for WriteBack {
         &mut self,
         at: u64,
         data: &[u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unwritable> {
         self.write_stopped(at, data, below)
     }
 
-    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn ChildImages) -> bool {
         self.pieces(at, at + u64::from(bytes))
             .any(|(slot, from, until)| {
                 let (child, offset) = self.locate(slot, from);
@@ -500,7 +508,7 @@ impl Tier for WriteBack {
             })
     }
 
-    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn sync_offline(&self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
         (0..=self.striping.count as Child).try_for_each(|child| below.sync(child))
     }
 

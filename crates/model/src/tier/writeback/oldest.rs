@@ -50,7 +50,7 @@ impl Oldest {
     }
 
     /// Drops segments before the new tail.
-    fn go_on_from(&mut self, tail: u64) {
+    fn drop_before(&mut self, tail: u64) {
         let passed = ((tail - self.from) / self.per) as usize;
         self.begins.drain(..passed);
         self.from = tail;
@@ -63,7 +63,7 @@ impl WriteBack {
         let (tail, per) = (self.ring.tail(), u64::from(self.ring.per));
         let oldest = &mut self.oldest;
         if tail >= oldest.from && until <= oldest.until {
-            return oldest.go_on_from(tail);
+            return oldest.drop_before(tail);
         }
         let dirty = (self.dirty / u64::from(UNIT) / PARTS) as f64;
         let part = ((dirty * self.map.kept()) as u32).max(LEAST);

@@ -10,7 +10,7 @@
 //!    block later ones.
 //! 2. Write to the capacity tier, durably.
 //! 3. Unmap these units in the buffer.
-//! 4. Put an entry without data into the ring that records the bypass ([`Content::Passed`]).
+//! 4. Put an entry without data into the ring that records the bypass ([`RecordContent::Passed`]).
 //! 5. Acknowledge once the entry is written.
 //!
 //! After a crash before step 4, the older data in the ring counts, which is correct, because the newer data was not
@@ -20,22 +20,22 @@
 //! streams (only writes count), and bcache's congestion thresholds. bcache also invalidates and writes at the same
 //! time.
 
-use super::request::Past;
+use super::request::BypassState;
 use super::ring::UNIT;
-use super::{For, WriteBack};
+use super::{WriteBack, WriteBackPurpose};
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Op, Status};
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
 #[cfg(doc)]
-use crate::tier::record::Content;
+use crate::tier::record::RecordContent;
 
 /// Conditions under which writes bypass the cache.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Passing {
+pub struct BypassPolicy {
     /// Sequential bytes after which a stream bypasses; `u64::MAX` is never.
     pub sequential: u64,
     /// Minimum share of the buffer in use for that, 0 to 1.
@@ -50,9 +50,9 @@ pub struct Passing {
     pub fill_from: f64,
 }
 
-impl Passing {
+impl BypassPolicy {
     /// No bypass.
-    pub const NONE: Passing = Passing {
+    pub const NONE: BypassPolicy = BypassPolicy {
         sequential: u64::MAX,
         sequential_from: 0.0,
         from: 1.0,
@@ -96,7 +96,7 @@ impl WriteBack {
     }
 
     /// Whether no unit of a write is in the buffer and one of them has not been missed often enough; counts the miss.
-    fn is_to_be_missed(&mut self, law: Passing, command: &Command) -> bool {
+    fn is_to_be_missed(&mut self, law: BypassPolicy, command: &Command) -> bool {
         if law.fill_at_miss <= 1 || self.ring.fill() < law.fill_from {
             return false;
         }
@@ -118,13 +118,13 @@ impl WriteBack {
     }
 
     /// No other request is at its addresses except, possibly, destaging.
-    pub(super) fn begin_passing<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn begin_passing<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.passing.push(request);
         self.try_passing(now, request, way);
     }
 
     /// Writes it to the capacity tier, unless destaging writes to the same addresses.
-    fn try_passing<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn try_passing<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         if let Some(status) = self.failed {
             let own = &mut self.requests[request];
             own.account(now, Part::Tier);
@@ -133,7 +133,7 @@ impl WriteBack {
             return self.end(request, way);
         }
         let units = self.requests[request].units();
-        let (begin, end) = (at(units.start), at(units.end));
+        let (begin, end) = (first_byte(units.start), first_byte(units.end));
         let busy = (0..self.striping.count as usize).any(|index| {
             let run = self.striping.run(index, begin, end);
             run.is_some_and(|run| self.destaging.writes(index, run.offset, run.bytes))
@@ -161,13 +161,13 @@ impl WriteBack {
                 payload: command.payload.skip((from - begin) as u32),
                 ..command
             };
-            way.send(child, For::Pass.token(request), piece);
+            way.send(child, WriteBackPurpose::Pass.token(request), piece);
             from = until;
         }
     }
 
     /// A part of it is on the capacity tier.
-    pub(super) fn has_passed<W: Way>(
+    pub(super) fn has_passed<W: TierContext>(
         &mut self,
         now: Time,
         request: u32,
@@ -184,10 +184,10 @@ impl WriteBack {
         }
         own.anatomy.append(&done.anatomy);
         own.since = now;
-        own.past = Past::Written;
+        own.past = BypassState::Written;
         let (status, units) = (own.status, own.units());
         if status == Status::Success {
-            self.counts.passed += at(units.end) - at(units.start);
+            self.counts.passed += first_byte(units.end) - first_byte(units.start);
             self.forget_before(units, u64::MAX);
             if planted::has(Bug::PassesUnrecorded) {
                 self.leave_passing(now, request, way);
@@ -201,11 +201,11 @@ impl WriteBack {
             self.end(request, way);
         }
         // Destaging may have waited for it.
-        self.go_on(now, way);
+        self.start_runs(now, way);
     }
 
     /// Unblocks its addresses for other requests.
-    pub(super) fn leave_passing<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn leave_passing<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.passing.retain(|&it| it != request);
         self.unblock(now, way);
     }
@@ -214,9 +214,11 @@ impl WriteBack {
     pub(super) fn is_passed(&self, index: usize, offset: u64, bytes: u64) -> bool {
         self.passing.iter().any(|&request| {
             let own = &self.requests[request];
-            let run = self
-                .striping
-                .run(index, at(own.units().start), at(own.units().end));
+            let run = self.striping.run(
+                index,
+                first_byte(own.units().start),
+                first_byte(own.units().end),
+            );
             own.left > 0
                 && run.is_some_and(|run| {
                     run.offset < offset + bytes && offset < run.offset + run.bytes
@@ -225,11 +227,11 @@ impl WriteBack {
     }
 
     /// Continues requests that waited for destaging writes.
-    pub(super) fn pass_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn pass_waiting<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let mut index = 0;
         while let Some(&request) = self.passing.get(index) {
             let own = &self.requests[request];
-            if own.past == Past::Waits && own.left == 0 {
+            if own.past == BypassState::Waits && own.left == 0 {
                 self.try_passing(now, request, way);
             }
             // It may have been removed.
@@ -239,6 +241,6 @@ impl WriteBack {
 }
 
 /// Returns the first byte of a unit.
-fn at(unit: u64) -> u64 {
+fn first_byte(unit: u64) -> u64 {
     unit * u64::from(UNIT)
 }

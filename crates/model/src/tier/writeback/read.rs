@@ -1,15 +1,15 @@
 //! Reads: data in the buffer from there, the rest from the capacity tier.
 
 use super::ring::UNIT;
-use super::{CACHE, For, WriteBack};
+use super::{CACHE, WriteBack, WriteBackPurpose};
 use crate::command::{Command, Completion, Payload};
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
 /// A part of a read that is outstanding at a child.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct ReadPiece {
     /// Owner: a read, or a request that merges.
     of: u32,
     /// The segment that must not be freed meanwhile.
@@ -19,7 +19,7 @@ pub(super) struct Piece {
 impl WriteBack {
     /// Starts a client's read. All pieces are sent at once, so that the last to complete determines the latency.
     #[inline]
-    pub(super) fn read<W: Way>(&mut self, command: &Command, way: &mut W) {
+    pub(super) fn read<W: TierContext>(&mut self, command: &Command, way: &mut W) {
         let request = self.reads.begin(command.id);
         let (mut at, end) = (command.offset, command.end());
         while at < end {
@@ -35,7 +35,7 @@ impl WriteBack {
             }
             self.reads.expect(request);
             self.send_piece(
-                For::Read,
+                WriteBackPurpose::Read,
                 request,
                 slot,
                 Command {
@@ -106,9 +106,9 @@ impl WriteBack {
 
     /// Sends a read, whose offset is the client's, to the location of the data.
     #[inline]
-    fn send_piece<W: Way>(
+    fn send_piece<W: TierContext>(
         &mut self,
-        why: For,
+        why: WriteBackPurpose,
         of: u32,
         slot: Option<u32>,
         mut command: Command,
@@ -120,12 +120,12 @@ impl WriteBack {
         if let Some(segment) = segment {
             self.ring.segments[segment as usize].pins += 1;
         }
-        let piece = self.pieces.insert(Piece { of, segment });
+        let piece = self.pieces.insert(ReadPiece { of, segment });
         way.send(child, why.token(piece), command);
     }
 
     /// Reads a whole unit for a request that writes a part of it.
-    pub(super) fn read_unit<W: Way>(
+    pub(super) fn read_unit<W: TierContext>(
         &mut self,
         request: u32,
         unit: u64,
@@ -140,13 +140,13 @@ impl WriteBack {
             payload: into,
             ..Command::read(0, unit * u64::from(UNIT), UNIT)
         };
-        self.send_piece(For::Merge, request, slot, command, way);
+        self.send_piece(WriteBackPurpose::Merge, request, slot, command, way);
     }
 
     /// A piece has completed: releases its segment. Returns the owner.
     #[inline]
-    pub(super) fn let_go<W: Way>(&mut self, now: Time, piece: u32, way: &mut W) -> u32 {
-        let Piece { of, segment } = self.pieces[piece];
+    pub(super) fn let_go<W: TierContext>(&mut self, now: Time, piece: u32, way: &mut W) -> u32 {
+        let ReadPiece { of, segment } = self.pieces[piece];
         self.pieces.release(piece);
         if let Some(segment) = segment {
             self.unpin(now, segment, way);
@@ -156,7 +156,7 @@ impl WriteBack {
 
     /// A piece of a client's read has completed.
     #[inline]
-    pub(super) fn was_read<W: Way>(
+    pub(super) fn was_read<W: TierContext>(
         &mut self,
         now: Time,
         piece: u32,

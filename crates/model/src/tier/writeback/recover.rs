@@ -21,9 +21,9 @@ use super::{CACHE, WriteBack, layout};
 use crate::command::Status;
 use crate::data::{Unwritable, sum as sum_of};
 use crate::tier::Child;
-use crate::tier::offline::{Below, Damage, Found, all_present};
+use crate::tier::offline::{ChildImages, Damage, RecoveryFinding, all_present};
 use crate::tier::planted::{self, Bug};
-use crate::tier::record::{Attached, BLOCK, Content, Header, Superblock};
+use crate::tier::record::{BLOCK, BackingLabel, RecordContent, RecordHeader, Superblock};
 use crate::time::Time;
 
 /// Number of a ring's first superblock: the one that the first start writes uses the last position, so that a ring with
@@ -40,13 +40,13 @@ const SEGMENTS_SEARCHED: u64 = (4 << 30) / UNIT as u64;
 
 /// Pool of the ring, and its epoch: a crash begins a new epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Life {
+pub(super) struct RingEpochs {
     pub(super) pool: u128,
     /// See [`Superblock::epochs`].
     pub(super) epochs: [(u64, u64); 8],
 }
 
-impl Life {
+impl RingEpochs {
     /// Returns the current epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.epochs[0].0
@@ -77,13 +77,13 @@ fn unwritable(child: Child) -> impl Fn(Unwritable) -> Damage {
     move |Unwritable| Damage::Unwritable(child)
 }
 
-fn block(child: Child, at: u64, below: &mut dyn Below) -> Option<[u8; BLOCK]> {
+fn block(child: Child, at: u64, below: &mut dyn ChildImages) -> Option<[u8; BLOCK]> {
     let mut block = [0; BLOCK];
     below.read(child, at, &mut block).ok()?;
     Some(block)
 }
 
-fn newest_superblock(below: &mut dyn Below) -> Option<Superblock> {
+fn newest_superblock(below: &mut dyn ChildImages) -> Option<Superblock> {
     let places = (0..layout::SUPERBLOCK_COPIES).map(|place| place * u64::from(UNIT));
     let superblocks =
         places.filter_map(|at| block(CACHE, at, below).and_then(|it| Superblock::decode(&it)));
@@ -97,7 +97,7 @@ fn newest_superblock(below: &mut dyn Below) -> Option<Superblock> {
 fn write_superblock(
     tier: &mut WriteBack,
     first: (u64, u32),
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Damage> {
     let place = tier.destaging.next_superblock();
     let superblock = tier.superblock(tier.ring.tail(), first);
@@ -112,8 +112,8 @@ fn labels(children: &[u64]) -> impl Iterator<Item = (Child, u64)> + '_ {
     all.map(|(child, &bytes)| (child as Child, layout::label_at(bytes)))
 }
 
-fn label(tier: &WriteBack, child: Child) -> Attached {
-    Attached {
+fn label(tier: &WriteBack, child: Child) -> BackingLabel {
+    BackingLabel {
         pool: tier.life.pool,
         epoch: tier.life.epoch(),
         drive: child - CACHE - 1,
@@ -122,7 +122,11 @@ fn label(tier: &WriteBack, child: Child) -> Attached {
     }
 }
 
-fn write_labels(tier: &WriteBack, children: &[u64], below: &mut dyn Below) -> Result<(), Damage> {
+fn write_labels(
+    tier: &WriteBack,
+    children: &[u64],
+    below: &mut dyn ChildImages,
+) -> Result<(), Damage> {
     for (child, at) in labels(children) {
         // Alternately, so that a torn one leaves the other intact.
         let at = at + tier.life.epoch() % 2 * u64::from(UNIT);
@@ -138,7 +142,7 @@ pub(super) fn format(
     mut tier: WriteBack,
     children: &[u64],
     pool: u128,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Damage> {
     all_present(children, below)?;
     let before = newest_superblock(below).map_or(0, |it| it.epoch);
@@ -159,7 +163,7 @@ fn belong_together(
     superblock: &Superblock,
     children: &[u64],
     pool: u128,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<(), Damage> {
     if superblock.pool != pool {
         return Err(Damage::Foreign(CACHE));
@@ -176,7 +180,7 @@ fn belong_together(
     for (child, at) in labels(children) {
         let copies = [at, at + u64::from(UNIT)].map(|at| {
             let block = block(child, at, below)?;
-            Attached::decode(&block)
+            BackingLabel::decode(&block)
         });
         let newest = copies.into_iter().flatten().max_by_key(|it| it.epoch);
         let newest = newest.ok_or(Damage::Bare(child))?;
@@ -206,18 +210,18 @@ pub(super) fn recover(
     mut tier: WriteBack,
     children: &[u64],
     pool: u128,
-    below: &mut dyn Below,
+    below: &mut dyn ChildImages,
 ) -> Result<WriteBack, Damage> {
     all_present(children, below)?;
     let superblock = newest_superblock(below).ok_or(Damage::Bare(CACHE))?;
     belong_together(&tier, &superblock, children, pool, below)?;
-    let life = Life {
+    let life = RingEpochs {
         pool,
         epochs: superblock.epochs,
     };
     tier.life = life;
     tier.destaging.superblocks = superblock.sequence;
-    tier.ring.go_on_from(superblock.tail);
+    tier.ring.restart_at(superblock.tail);
     let first = (superblock.tail_number, superblock.previous);
     let mut next = Next {
         number: first.0,
@@ -233,15 +237,15 @@ pub(super) fn recover(
         };
     }
     let through = next.number - 1;
-    let beyond = beyond(&tier, next.number, &mut data, below);
+    let beyond = scan_tail(&tier, next.number, &mut data, below);
     tier.first_record = through;
     tier.previous = next.previous;
     tier.flushed = tier.applied();
-    tier.counts = super::Counts::default();
+    tier.counts = super::WriteBackCounts::default();
     let durable = beyond.durable_through.max(superblock.flushed_through);
     let lost = durable.saturating_sub(through);
     if through >= first.0 || beyond.records > 0 {
-        below.found(Found::Replayed {
+        below.found(RecoveryFinding::Replayed {
             through,
             records: next.number - first.0,
             dropped: beyond.records,
@@ -252,7 +256,7 @@ pub(super) fn recover(
         trim(&tier, &trims, below)?;
     }
     if lost > 0 && !planted::has(Bug::CutsSilently) {
-        below.found(Found::Lost(lost));
+        below.found(RecoveryFinding::Lost(lost));
         tier.failed = Some(Status::WriteFault);
         return Ok(tier);
     }
@@ -265,19 +269,23 @@ pub(super) fn recover(
 }
 
 /// Reads a header at a slot; returns it with its checksum if it is one of this ring.
-fn read_header(tier: &WriteBack, slot: u32, below: &mut dyn Below) -> Option<(Header, u32)> {
+fn read_header(
+    tier: &WriteBack,
+    slot: u32,
+    below: &mut dyn ChildImages,
+) -> Option<(RecordHeader, u32)> {
     let block = block(CACHE, WriteBack::place(slot), below)?;
-    let (header, sum) = Header::decode(&block)?;
+    let (header, sum) = RecordHeader::decode(&block)?;
     let own = header.pool == tier.life.pool && tier.life.has(header.number, header.epoch);
     own.then_some((header, sum))
 }
 
 /// Returns the units of data of a record.
-fn units(header: &Header) -> u64 {
+fn units(header: &RecordHeader) -> u64 {
     let with_data = header
         .entries
         .iter()
-        .filter(|it| it.content == Content::Data);
+        .filter(|it| it.content == RecordContent::Data);
     with_data.map(|it| u64::from(it.units)).sum()
 }
 
@@ -286,8 +294,8 @@ fn read_record(
     tier: &mut WriteBack,
     next: Next,
     data: &mut [u8],
-    below: &mut dyn Below,
-) -> Option<(Header, u32)> {
+    below: &mut dyn ChildImages,
+) -> Option<(RecordHeader, u32)> {
     let room = u64::from(tier.ring.room());
     if room == 0 {
         return None;
@@ -298,7 +306,7 @@ fn read_record(
         return None;
     }
     let all = tier.units;
-    let within = |it: &crate::tier::record::Entry| it.unit + u64::from(it.units) <= all;
+    let within = |it: &crate::tier::record::RecordEntry| it.unit + u64::from(it.units) <= all;
     if units(&header) >= room || !header.entries.iter().all(within) {
         return None;
     }
@@ -306,7 +314,12 @@ fn read_record(
 }
 
 /// Whether the data of a record is after its header in this slot; the data is read to `data`.
-fn has_data(header: &Header, slot: u32, data: &mut [u8], below: &mut dyn Below) -> bool {
+fn has_data(
+    header: &RecordHeader,
+    slot: u32,
+    data: &mut [u8],
+    below: &mut dyn ChildImages,
+) -> bool {
     let Some(data) = data.get_mut(..(units(header) * u64::from(UNIT)) as usize) else {
         return false;
     };
@@ -315,7 +328,7 @@ fn has_data(header: &Header, slot: u32, data: &mut [u8], below: &mut dyn Below) 
     }
     let mut rest = &data[..];
     let entries = header.entries.iter();
-    let mut with_data = entries.filter(|it| it.content == Content::Data);
+    let mut with_data = entries.filter(|it| it.content == RecordContent::Data);
     with_data.all(|entry| {
         let (own, others) = rest.split_at(entry.units as usize * UNIT as usize);
         rest = others;
@@ -327,13 +340,13 @@ fn has_data(header: &Header, slot: u32, data: &mut [u8], below: &mut dyn Below) 
 pub(super) fn replay(
     tier: &mut WriteBack,
     next: Next,
-    header: &Header,
+    header: &RecordHeader,
     trims: &mut Vec<(u64, u64)>,
 ) {
     tier.ring.begin(next.number, next.previous);
     for entry in &header.entries {
         let (first, units) = (entry.unit, u64::from(entry.units));
-        if entry.content == Content::Data {
+        if entry.content == RecordContent::Data {
             let slot = tier.ring.head_slot();
             tier.ring.put(entry.units);
             for index in 0..entry.units {
@@ -343,8 +356,8 @@ pub(super) fn replay(
             tier.ring.note();
             tier.forget_before(first..first + units, tier.ring.head());
             match entry.content {
-                Content::Passed if planted::has(Bug::TrimsWhatPassed) => {}
-                Content::Passed => leave_alone(trims, first, first + units),
+                RecordContent::Passed if planted::has(Bug::TrimsWhatPassed) => {}
+                RecordContent::Passed => leave_alone(trims, first, first + units),
                 _ => trims.push((first, first + units)),
             }
         }
@@ -365,7 +378,7 @@ fn leave_alone(trims: &mut Vec<(u64, u64)>, first: u64, end: u64) {
 
 /// State after the head.
 #[derive(Clone, Copy, Default)]
-struct Beyond {
+struct RingTail {
     records: u64,
     /// The highest number that one of the records there states as durable.
     durable_through: u64,
@@ -373,8 +386,13 @@ struct Beyond {
 
 /// Searches for records after the head, where the record of number `missing` is absent. `data` has space for those of a
 /// record.
-fn beyond(tier: &WriteBack, missing: u64, data: &mut [u8], below: &mut dyn Below) -> Beyond {
-    let (mut beyond, per) = (Beyond::default(), u64::from(tier.ring.per));
+fn scan_tail(
+    tier: &WriteBack,
+    missing: u64,
+    data: &mut [u8],
+    below: &mut dyn ChildImages,
+) -> RingTail {
+    let (mut beyond, per) = (RingTail::default(), u64::from(tier.ring.per));
     let mut at = tier.ring.head();
     let end = (tier.ring.tail() + tier.ring.slots()).min(at + SEGMENTS_SEARCHED);
     let all_of = at + SEARCHED;
@@ -399,7 +417,7 @@ fn beyond(tier: &WriteBack, missing: u64, data: &mut [u8], below: &mut dyn Below
 }
 
 /// Trims ranges on the capacity tier, so that they read as zeroes.
-fn trim(tier: &WriteBack, trims: &[(u64, u64)], below: &mut dyn Below) -> Result<(), Damage> {
+fn trim(tier: &WriteBack, trims: &[(u64, u64)], below: &mut dyn ChildImages) -> Result<(), Damage> {
     let mut touched = vec![false; tier.striping.count as usize + 1];
     for unit in trims.iter().flat_map(|&(first, end)| first..end) {
         let (child, at) = tier.home(unit * u64::from(UNIT));

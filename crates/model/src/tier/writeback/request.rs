@@ -1,7 +1,7 @@
 //! A client's outstanding command that changes data: which units it covers, entirely or partly, and where its data for
 //! them is.
 
-use super::Flushed;
+use super::DurablePosition;
 use super::ring::UNIT;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Op, Payload, Status};
@@ -10,7 +10,7 @@ use crate::time::{Span, Time};
 
 /// Whether it bypasses the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Past {
+pub(super) enum BypassState {
     /// The request does not bypass.
     #[default]
     No,
@@ -22,7 +22,7 @@ pub(super) enum Past {
 
 /// A client's command that changes data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(super) struct WriteBackRequest {
     pub(super) command: Command,
     /// Time up to which its anatomy is complete.
     pub(super) since: Time,
@@ -34,29 +34,29 @@ pub(super) struct Request {
     /// Position of its entry without data in the ring, once the entry is written.
     pub(super) mark: Option<u64>,
     /// Position up to which its flush makes the ring durable: that of the applied records when the flush was sent.
-    pub(super) flushes: Flushed,
+    pub(super) flushes: DurablePosition,
     /// Buffers of the units that it covers partly, with their final content.
     pub(super) rest: [Payload; 2],
     /// Whether it bypasses the buffer.
-    pub(super) past: Past,
+    pub(super) past: BypassState,
     /// Number of commands to children that it waits for.
     pub(super) left: u32,
     pub(super) status: Status,
 }
 
-impl Request {
+impl WriteBackRequest {
     /// Creates the request of a command that has just arrived.
-    pub(super) fn new(command: &Command, now: Time) -> Request {
-        Request {
+    pub(super) fn new(command: &Command, now: Time) -> WriteBackRequest {
+        WriteBackRequest {
             command: *command,
             since: now,
             anatomy: Anatomy::ZERO,
             stalls: Span::ZERO,
             next: command.offset / u64::from(UNIT),
             mark: None,
-            flushes: Flushed::default(),
+            flushes: DurablePosition::default(),
             rest: [Payload::default(); 2],
-            past: Past::No,
+            past: BypassState::No,
             left: 0,
             status: Status::Success,
         }
@@ -126,7 +126,7 @@ impl Request {
 
     /// Whether it puts only an entry into the ring, apart from partly covered units.
     pub(super) fn is_bare(&self) -> bool {
-        self.command.op != Op::Write || self.past == Past::Written
+        self.command.op != Op::Write || self.past == BypassState::Written
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -134,7 +134,7 @@ impl Request {
         self.command.offset.is_multiple_of(unit) && self.command.end().is_multiple_of(unit)
     }
 
-    pub(super) fn overlaps(&self, other: &Request) -> bool {
+    pub(super) fn overlaps(&self, other: &WriteBackRequest) -> bool {
         let (one, two) = (self.units(), other.units());
         one.start < two.end && two.start < one.end
     }

@@ -17,7 +17,7 @@ pub(super) const UNIT: u32 = 4096;
 
 /// State of a segment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Segment {
+pub(super) struct RingSegment {
     /// Number of units that the map points to.
     pub(super) live: u32,
     /// Number of commands that prevent it from being freed.
@@ -32,12 +32,12 @@ pub(super) struct Segment {
 
 /// State of the ring.
 #[derive(Clone, Debug)]
-pub(super) struct Ring {
+pub(super) struct SegmentRing {
     /// Slots per segment.
     pub(super) per: u32,
     /// Slots of all segments.
     slots: u64,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<RingSegment>,
     /// Position of the next record, its slot, and the slots from there to the segment's end.
     head: u64,
     head_slot: u32,
@@ -54,18 +54,18 @@ pub(super) struct Ring {
     log_share: f64,
 }
 
-impl Ring {
+impl SegmentRing {
     /// Creates an empty ring of `segments` segments of `per` slots.
-    pub(super) fn new(segments: u32, per: u32, log_limit: u64) -> Ring {
+    pub(super) fn new(segments: u32, per: u32, log_limit: u64) -> SegmentRing {
         let slots = segments as usize * per as usize;
-        Ring {
+        SegmentRing {
             per,
             head_slot: 0,
             left: per,
             share: 1.0 / slots.max(1) as f64,
             log_share: 1.0 / log_limit as f64,
             slots: slots as u64,
-            segments: vec![Segment::default(); segments as usize],
+            segments: vec![RingSegment::default(); segments as usize],
             head: 0,
             applied: 0,
             tail: 0,
@@ -244,7 +244,7 @@ impl Ring {
     }
 
     /// Makes an empty ring continue at the beginning of a segment.
-    pub(super) fn go_on_from(&mut self, tail: u64) {
+    pub(super) fn restart_at(&mut self, tail: u64) {
         (self.tail, self.applied) = (tail, tail);
         self.go_to(tail);
     }

@@ -4,14 +4,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::cleaning::{Cleaning, Idle, Rate};
+use super::cleaning::{Cleaning, IdleCleaning, RateControl};
 use super::layout::{SUPERBLOCKS, TABLE_ENTRY, UNIT_BITS, label_at, table_bytes};
-use super::passing::Passing;
+use super::passing::BypassPolicy;
 use super::ring::UNIT;
 use super::{WriteBack, recover};
-use crate::tier::offline::{Below, Damage};
+use crate::tier::offline::{ChildImages, Damage};
 use crate::tier::striping::Striping;
-use crate::tier::{Durable, Loss, Promise, TierSettings};
+use crate::tier::{DurabilityPoint, Loss, Promise, TierSettings};
 use crate::time::Span;
 
 /// When a write is acknowledged.
@@ -70,7 +70,7 @@ pub struct Congestion {
 /// When data is made durable without a client's flush, if writes are acknowledged before they are durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Commit {
+pub struct CommitPolicy {
     /// After this number of slots of 4 KiB, including headers.
     pub slots: u64,
     /// After this time since the first of them.
@@ -92,7 +92,7 @@ pub struct WriteBackConfig {
     /// When a write is acknowledged.
     pub durability: Durability,
     /// When the cache is flushed without a client's flush, with [`Durability::Flush`]; `None` for never.
-    pub commit: Option<Commit>,
+    pub commit: Option<CommitPolicy>,
     /// Bytes of a piece of the table of entries after the ring. With [`Durability::Flush`], a commit writes each piece
     /// in which an entry has changed. 0: there is no table, only the records' headers.
     pub table: u32,
@@ -103,7 +103,7 @@ pub struct WriteBackConfig {
     /// Delay of writes.
     pub congestion: Congestion,
     /// Conditions under which writes bypass the cache, if any.
-    pub passing: Option<Passing>,
+    pub passing: Option<BypassPolicy>,
     /// Bytes of headers and entries of records in use at which the buffer counts as full.
     pub log_limit: u64,
     /// Share of the buffer that is in use at the start, by units scattered over four times their size.
@@ -176,7 +176,7 @@ impl WriteBackConfig {
     /// From Linux's `Documentation/admin-guide/device-mapper/writecache.rst` and `drivers/md/dm-writecache.c`.
     pub const DM_WRITECACHE: WriteBackConfig = WriteBackConfig {
         durability: Durability::Flush,
-        commit: Some(Commit {
+        commit: Some(CommitPolicy {
             slots: 65_536,
             after: Span::from_ms(1000),
         }),
@@ -209,19 +209,19 @@ impl WriteBackConfig {
     /// From `drivers/md/bcache/writeback.h` and `Documentation/admin-guide/bcache.rst` of Linux 6.12. It is assumed
     /// that a ring is freed at full speed above 90 %.
     pub const BCACHE: WriteBackConfig = WriteBackConfig {
-        passing: Some(Passing {
+        passing: Some(BypassPolicy {
             sequential: 4 << 20,
             sequential_from: 0.0,
             from: 0.4,
             fua_from: 0.7,
-            ..Passing::NONE
+            ..BypassPolicy::NONE
         }),
-        commit: Some(Commit {
+        commit: Some(CommitPolicy {
             slots: 1 << 40,
             after: Span::from_ms(100),
         }),
         destage: Destage {
-            cleaning: Cleaning::Rate(Rate {
+            cleaning: Cleaning::Rate(RateControl {
                 target: 0.1,
                 proportional: Span::from_ms(40_000),
                 integral_s2: 10_000.0,
@@ -239,15 +239,15 @@ impl WriteBackConfig {
     /// has arrived for 10 s. It cleans 100 blocks at a time; here, a segment of 127 and a header. Once the cache is
     /// full, sequential streams beyond 1 MiB bypass. The 90 % are assumed.
     pub const OPEN_CAS: WriteBackConfig = WriteBackConfig {
-        passing: Some(Passing {
+        passing: Some(BypassPolicy {
             sequential: 1 << 20,
             sequential_from: 0.9,
             // The threshold of nhit, if that is selected; by default every write is admitted.
             fill_from: 0.8,
-            ..Passing::NONE
+            ..BypassPolicy::NONE
         }),
         destage: Destage {
-            cleaning: Cleaning::Idle(Idle {
+            cleaning: Cleaning::Idle(IdleCleaning {
                 wake: Span::from_ms(20_000),
                 quiet: Span::from_ms(10_000),
                 stale: Span::from_ms(120_000),
@@ -430,14 +430,19 @@ impl TierSettings for WriteBackConfig {
         let cache = children.first().map(|cache| cache.durable);
         Promise {
             durable: match self.durability {
-                Durability::Ack => Durable::Acknowledged,
-                Durability::Flush => cache.unwrap_or(Durable::Flushed),
+                Durability::Ack => DurabilityPoint::Acknowledged,
+                Durability::Flush => cache.unwrap_or(DurabilityPoint::Flushed),
             },
             loss: Loss::any(losses),
         }
     }
 
-    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+    fn format(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn ChildImages,
+    ) -> Result<(), Damage> {
         recover::format(self.empty(children), children, pool, below)
     }
 
@@ -445,7 +450,7 @@ impl TierSettings for WriteBackConfig {
         &self,
         children: &[u64],
         pool: u128,
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<WriteBack, Damage> {
         recover::recover(self.empty(children), children, pool, below)
     }

@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use super::WriteBack;
 use super::ring::UNIT;
-use crate::tier::packed::{LEAF, Packed};
+use crate::tier::packed::{LEAF, PackedTable};
 use crate::time::Time;
 
 /// Maximum number of units over which units are scattered, 16 TiB: products of two smaller numbers fit into 64 bits.
@@ -43,11 +43,11 @@ impl WriteBack {
             }
         }
         if count > 0 {
-            let filled = Filled::new(self.ring.per, record);
-            self.map.start = Some(Start::new(over, count, filled));
+            let filled = FullRing::new(self.ring.per, record);
+            self.map.start = Some(InitialMap::new(over, count, filled));
             self.dirty = count * u64::from(UNIT);
         }
-        self.counts = super::Counts::default();
+        self.counts = super::WriteBackCounts::default();
         self.flushed = self.applied();
         let at = self.next_round(Time::ZERO);
         self.destaging.begin_at(at);
@@ -57,16 +57,16 @@ impl WriteBack {
 /// Map from a unit to the slot of its newest data.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
-    packed: Packed,
+    packed: PackedTable,
     /// Initial entries of leaves that have not changed.
-    start: Option<Start>,
+    start: Option<InitialMap>,
 }
 
 impl Map {
     /// Creates a map for `units` units, none of which is in the buffer.
     pub(super) fn new(units: u64) -> Map {
         Map {
-            packed: Packed::new(units),
+            packed: PackedTable::new(units),
             start: None,
         }
     }
@@ -107,7 +107,7 @@ impl Map {
         }
     }
 
-    /// See [`Packed::skip`].
+    /// See [`PackedTable::skip`].
     pub(super) fn skip(&self, unit: u64) -> u64 {
         match &self.start {
             Some(start) if start.holds(unit) => unit + 1,
@@ -140,27 +140,27 @@ impl Map {
 
 /// Initial map entries, and the leaves to which they still apply.
 #[derive(Clone, Debug)]
-struct Start {
+struct InitialMap {
     /// Number of units over which units are scattered, and number of units in the buffer.
     over: u64,
     count: u64,
     /// Distance from one unit in the ring to the next; and distance in the ring from one unit to the following unit.
     step: u64,
     back: u64,
-    filled: Filled,
+    filled: FullRing,
     /// One bit per leaf to which it applies, and the number of these leaves.
     held: Vec<u64>,
     left: u64,
 }
 
-impl Start {
-    fn new(over: u64, count: u64, filled: Filled) -> Start {
+impl InitialMap {
+    fn new(over: u64, count: u64, filled: FullRing) -> InitialMap {
         let leaves = over.div_ceil(LEAF);
         let mut held = vec![u64::MAX; leaves.div_ceil(64) as usize];
         if let (Some(last), 1..) = (held.last_mut(), leaves % 64) {
             *last = (1 << (leaves % 64)) - 1;
         }
-        Start {
+        InitialMap {
             over,
             count,
             step: step(over),
@@ -190,7 +190,7 @@ impl Start {
     }
 
     /// Moves a leaf into the map.
-    fn give(&mut self, leaf: u64, packed: &mut Packed) {
+    fn give(&mut self, leaf: u64, packed: &mut PackedTable) {
         self.held[(leaf / 64) as usize] &= !(1 << (leaf % 64));
         self.left -= 1;
         let units = (leaf * LEAF).min(self.over)..((leaf + 1) * LEAF).min(self.over);
@@ -248,22 +248,22 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// A ring of full records.
 #[derive(Clone, Debug)]
-struct Filled {
+struct FullRing {
     /// Slots and units per segment, and slots per record.
     per: u64,
     units: u64,
     record: u64,
 }
 
-impl Filled {
-    fn new(per: u32, record: u32) -> Filled {
+impl FullRing {
+    fn new(per: u32, record: u32) -> FullRing {
         let (mut left, mut units) = (per, 0);
         // A header alone carries no data.
         while left > 1 {
             units += left.min(record) - 1;
             left -= left.min(record);
         }
-        Filled {
+        FullRing {
             per: per.into(),
             units: units.into(),
             record: record.into(),

@@ -11,8 +11,8 @@ use super::ring::UNIT;
 use super::{CACHE, WriteBack};
 use crate::data::{Unreadable, Unwritable, sum as sum_of};
 use crate::tier::Child;
-use crate::tier::offline::Below;
-use crate::tier::record::{BLOCK, Content, Entry, Header};
+use crate::tier::offline::ChildImages;
+use crate::tier::record::{BLOCK, RecordContent, RecordEntry, RecordHeader};
 use crate::time::Time;
 
 impl WriteBack {
@@ -21,7 +21,7 @@ impl WriteBack {
         &self,
         at: u64,
         into: &mut [u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unreadable> {
         self.pieces(at, at + into.len() as u64)
             .try_for_each(|(slot, from, until)| {
@@ -36,7 +36,7 @@ impl WriteBack {
         &mut self,
         at: u64,
         data: &[u8],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unwritable> {
         if self.failed.is_some() {
             return Err(Unwritable);
@@ -72,7 +72,7 @@ impl WriteBack {
         &mut self,
         unit: u64,
         block: &[u8; BLOCK],
-        below: &mut dyn Below,
+        below: &mut dyn ChildImages,
     ) -> Result<(), Unwritable> {
         while self.ring.room() < 2 {
             self.destage_oldest(below)?;
@@ -82,16 +82,16 @@ impl WriteBack {
             number: self.first_record + 1,
             previous: self.previous,
         };
-        let header = Header {
+        let header = RecordHeader {
             epoch: self.life.epoch(),
             number: next.number,
             flushed_through: self.durable_through(),
             previous: next.previous,
             pool: self.life.pool,
-            entries: vec![Entry {
+            entries: vec![RecordEntry {
                 unit,
                 units: 1,
-                content: Content::Data,
+                content: RecordContent::Data,
                 sum: sum_of(block),
             }],
         };
@@ -107,7 +107,7 @@ impl WriteBack {
     }
 
     /// Destages the live units of the oldest segment; the ring then begins after it.
-    fn destage_oldest(&mut self, below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn destage_oldest(&mut self, below: &mut dyn ChildImages) -> Result<(), Unwritable> {
         let until = self.ring.tail() + u64::from(self.ring.per);
         if until > self.ring.head() {
             return Err(Unwritable);

@@ -17,17 +17,17 @@ use alloc::vec::Vec;
 
 use super::layout::{self, TABLE_ENTRY};
 use super::ring::UNIT;
-use super::{CACHE, For, WriteBack};
+use super::{CACHE, WriteBack, WriteBackPurpose};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Payload, Status};
 use crate::data::Buffers;
 use crate::engine::Slab;
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::time::Time;
 
 /// Stage of a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
+enum MapCommitStage {
     /// No commit is in progress.
     #[default]
     None,
@@ -40,7 +40,7 @@ enum Stage {
 /// State of commits with a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TableCommits {
-    stage: Stage,
+    stage: MapCommitStage,
     /// Pieces with entries that have changed since they were written.
     changed: Vec<u32>,
     /// Buffers of the pieces that are being written.
@@ -63,7 +63,7 @@ impl TableCommits {
     /// Whether a commit is in progress, so that no record may be sent.
     #[inline]
     pub(super) fn holds(&self) -> bool {
-        self.stage != Stage::None
+        self.stage != MapCommitStage::None
     }
 
     /// The entry of a slot has changed, in a table with pieces of `piece` bytes.
@@ -94,19 +94,19 @@ impl WriteBack {
     }
 
     /// A flush, or a write with force unit access, waits until all previous writes are durable.
-    pub(super) fn wait_for_table<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn wait_for_table<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.table.waiting.push(request);
         self.begin_table(now, way);
     }
 
     /// A round of destaging waits until its tail is written.
-    pub(super) fn commit_tail<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn commit_tail<W: TierContext>(&mut self, now: Time, way: &mut W) {
         self.table.tail_waits = true;
         self.begin_table(now, way);
     }
 
     /// Begins a commit, unless one is in progress or there is nothing to make durable.
-    pub(super) fn begin_table<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn begin_table<W: TierContext>(&mut self, now: Time, way: &mut W) {
         if self.table.holds() {
             return;
         }
@@ -125,7 +125,7 @@ impl WriteBack {
         (table.anatomy, table.until) = (Anatomy::ZERO, now);
         let pieces = core::mem::take(&mut table.changed);
         table.written = pieces.len() as u32;
-        table.stage = Stage::Pieces(table.written);
+        table.stage = MapCommitStage::Pieces(table.written);
         let slots = self.ring.slots();
         let (begin, bytes) = (layout::table_at(slots), layout::table_bytes(slots));
         let size = u64::from(self.config.table);
@@ -139,7 +139,7 @@ impl WriteBack {
                 payload,
                 ..Command::write(0, begin + at, bytes)
             };
-            way.send(CACHE, For::Table.token(index), command);
+            way.send(CACHE, WriteBackPurpose::Table.token(index), command);
         }
         self.table.changed = pieces;
         self.table.changed.clear();
@@ -147,7 +147,7 @@ impl WriteBack {
     }
 
     /// Completes waiting requests that have nothing to wait for, or fails them if nothing can be made durable any more.
-    fn end_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+    fn end_waiting<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let status = self.failed.unwrap_or_default();
         let mut waiting = core::mem::take(&mut self.table.waiting);
         for request in waiting.drain(..) {
@@ -160,7 +160,7 @@ impl WriteBack {
     }
 
     /// A piece of the table has been written.
-    pub(super) fn piece_written<W: Way>(
+    pub(super) fn piece_written<W: TierContext>(
         &mut self,
         now: Time,
         index: u32,
@@ -169,14 +169,14 @@ impl WriteBack {
     ) {
         let payload = self.table.pieces[index];
         self.table.pieces.release(index);
-        way.buffers().give_back(payload);
+        way.buffers().release(payload);
         if done.status != Status::Success {
             self.failed.get_or_insert(done.status);
         }
-        let Stage::Pieces(left) = self.table.stage else {
+        let MapCommitStage::Pieces(left) = self.table.stage else {
             return;
         };
-        self.table.stage = Stage::Pieces(left - 1);
+        self.table.stage = MapCommitStage::Pieces(left - 1);
         if left == 1 {
             // All were sent at one time: the last one has the latency of all.
             self.table.took(now, &done.anatomy);
@@ -185,22 +185,31 @@ impl WriteBack {
     }
 
     /// Flushes the cache once the pieces and the records are written.
-    pub(super) fn go_on_with_table<W: Way>(&mut self, now: Time, way: &mut W) {
-        if self.table.stage != Stage::Pieces(0) || !self.records.is_empty() {
+    pub(super) fn go_on_with_table<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        if self.table.stage != MapCommitStage::Pieces(0) || !self.records.is_empty() {
             return;
         }
         let waited = now.since(self.table.until);
         self.table.anatomy.add(Part::Tier, waited);
         self.table.until = now;
-        self.table.stage = Stage::Ends;
+        self.table.stage = MapCommitStage::Ends;
         if self.failed.is_some() {
             return self.table_is_over(now, way);
         }
-        way.send(CACHE, For::TableFlush.token(0), Command::flush(0));
+        way.send(
+            CACHE,
+            WriteBackPurpose::TableFlush.token(0),
+            Command::flush(0),
+        );
     }
 
     /// The cache has been flushed: writes the superblock that states that the ring is durable.
-    pub(super) fn table_flushed<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
+    pub(super) fn table_flushed<W: TierContext>(
+        &mut self,
+        now: Time,
+        done: &Completion,
+        way: &mut W,
+    ) {
         self.table.took(now, &done.anatomy);
         if done.status != Status::Success {
             self.failed.get_or_insert(done.status);
@@ -228,12 +237,17 @@ impl WriteBack {
             payload,
             ..Command::write(0, place, UNIT)
         };
-        way.send(CACHE, For::TableEnd.token(0), command);
+        way.send(CACHE, WriteBackPurpose::TableEnd.token(0), command);
     }
 
     /// The superblock has been written.
-    pub(super) fn table_ended<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
-        way.buffers().give_back(self.table.superblock);
+    pub(super) fn table_ended<W: TierContext>(
+        &mut self,
+        now: Time,
+        done: &Completion,
+        way: &mut W,
+    ) {
+        way.buffers().release(self.table.superblock);
         self.table.took(now, &done.anatomy);
         if done.status != Status::Success {
             self.failed.get_or_insert(done.status);
@@ -242,8 +256,8 @@ impl WriteBack {
     }
 
     /// Completes the commit's requests, and continues with others.
-    fn table_is_over<W: Way>(&mut self, now: Time, way: &mut W) {
-        self.table.stage = Stage::None;
+    fn table_is_over<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        self.table.stage = MapCommitStage::None;
         let status = self.failed.unwrap_or_default();
         let mut served = core::mem::take(&mut self.table.served);
         for request in served.drain(..) {

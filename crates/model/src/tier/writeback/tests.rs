@@ -14,7 +14,8 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::{
-    Cleaning, Commit, Congestion, Destage, Durability, Idle, Passing, Rate, WriteBackConfig,
+    BypassPolicy, Cleaning, CommitPolicy, Congestion, Destage, Durability, IdleCleaning,
+    RateControl, WriteBackConfig,
 };
 use crate::device::{Device, Gauge, Gauges};
 use crate::media::ram::RamConfig;

@@ -5,16 +5,16 @@
 //! never in flight at the same time.
 
 use super::ring::UNIT;
-use super::{For, WriteBack};
+use super::{WriteBack, WriteBackPurpose};
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Status};
-use crate::tier::Way;
+use crate::tier::TierContext;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
 impl WriteBack {
     /// The entry of a request is in the ring.
-    pub(super) fn zero<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn zero<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let segment = self.segment_of(request);
         self.ring.segments[segment as usize].pins += 1;
         self.zeroing.push(request);
@@ -55,7 +55,7 @@ impl WriteBack {
     }
 
     /// Clears the range on the capacity tier, unless it is being written there.
-    fn try_zero<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    fn try_zero<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let range = self.zeroed_bytes(request);
         let drives = 0..self.striping.count as usize;
         let run = |index| self.striping.run(index, range.0, range.1);
@@ -87,7 +87,11 @@ impl WriteBack {
                 bytes: run.bytes as u32,
                 ..command
             };
-            way.send(index as u16 + 1, For::Zero.token(request), piece);
+            way.send(
+                index as u16 + 1,
+                WriteBackPurpose::Zero.token(request),
+                piece,
+            );
         }
     }
 
@@ -108,7 +112,7 @@ impl WriteBack {
     }
 
     /// Continues requests that waited for destaging writes.
-    pub(super) fn zero_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+    pub(super) fn zero_waiting<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let mut index = 0;
         while let Some(&request) = self.zeroing.get(index) {
             if self.requests[request].left == 0 {
@@ -120,7 +124,7 @@ impl WriteBack {
     }
 
     /// The capacity tier has cleared a part of the range.
-    pub(super) fn has_zeroed<W: Way>(
+    pub(super) fn has_zeroed<W: TierContext>(
         &mut self,
         now: Time,
         request: u32,
@@ -147,6 +151,6 @@ impl WriteBack {
         self.settle(now, request, way);
         self.unpin(now, segment, way);
         self.unblock(now, way);
-        self.go_on(now, way);
+        self.start_runs(now, way);
     }
 }

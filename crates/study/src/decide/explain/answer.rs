@@ -11,12 +11,12 @@ use text::problem::Problems;
 use super::causes::{self, Cause};
 use super::change::{self, Change};
 use super::depth::{self, Advice};
-use super::file::{Bound, Facts, Run};
+use super::file::{Bound, ReportingGroup, RunFacts};
 use super::heat::Heat;
 use super::pairs;
-use super::rating::{self, Rating};
+use super::rating::{self, PerformanceRating};
 pub use super::runs::{AGREES, Trial};
-use super::runs::{ALIKE, Case, Runs, Seen, SideAnatomy, agrees, trial};
+use super::runs::{ALIKE, Case, CaseResult, CaseRunner, SideAnatomy, agrees, trial};
 use super::syncs;
 use crate::decide::tally::{busiest, place};
 use crate::ledger::support;
@@ -25,7 +25,7 @@ use crate::review::shape::Shape;
 
 /// The drive, and the conditions of its model's runs.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ExplainRequest {
     /// The measured drive.
     pub drive: DriveSheet,
     /// Host of the drive.
@@ -40,7 +40,7 @@ pub struct Request {
 
 /// Results on one run of the file.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct ExplainAnswer {
     /// Names of its jobs.
     pub run: String,
     /// Bottleneck of the run.
@@ -48,18 +48,18 @@ pub struct Answer {
     /// Consequences, in sentences; empty if they depend on more information.
     pub follows: Vec<String>,
     /// Figures in the file.
-    pub measured: Facts,
+    pub measured: RunFacts,
     /// Differences between the measurement and a model's run.
     pub unlike: Vec<String>,
     /// A change of rate during the run, with possible causes; null without any sign of a change.
     pub change: Option<Change>,
     /// Results of the drive's model; null if no drive was named.
-    pub model: Option<Modelled>,
+    pub model: Option<ModelComparison>,
 }
 
 /// Results of a drive's model on a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Modelled {
+pub struct ModelComparison {
     /// Name of the drive.
     pub drive: String,
     /// Support level of its model.
@@ -67,7 +67,7 @@ pub struct Modelled {
     /// The supporting rows.
     pub model_text: String,
     /// The data sheet's rating for the pattern; null if there is none.
-    pub rating: Option<Rating>,
+    pub rating: Option<PerformanceRating>,
     /// Measured value divided by the rating.
     pub of_rating: Option<f64>,
     /// The run as the file describes it.
@@ -105,12 +105,12 @@ const HELD_BACK: f64 = 0.2;
 /// # Errors
 /// Its jobs cannot run on the drive, or the file does not contain them.
 pub fn explain(
-    run: &Run,
-    request: Option<&Request>,
+    run: &ReportingGroup,
+    request: Option<&ExplainRequest>,
     lab: &Lab,
     tell: &dyn Fn(&str),
-) -> Result<Answer, Problems> {
-    let mut answer = Answer {
+) -> Result<ExplainAnswer, Problems> {
+    let mut answer = ExplainAnswer {
         run: run.name.clone(),
         bound: run.bound(),
         follows: Vec::new(),
@@ -120,7 +120,7 @@ pub fn explain(
         model: None,
     };
     let Some(request) = request else {
-        answer.change = change::of(run, None);
+        answer.change = change::find_change(run, None);
         answer.follow(run, None);
         return Ok(answer);
     };
@@ -150,17 +150,17 @@ pub fn explain(
     let rates: Vec<&Trial> = std::iter::once(&modelled.as_asked)
         .chain(&modelled.conditions)
         .collect();
-    answer.change = change::of(run, Some((&request.drive, &rates)));
+    answer.change = change::find_change(run, Some((&request.drive, &rates)));
     answer.model = Some(modelled);
     answer.bound = bound;
     answer.follow(run, Some(&request.drive));
     Ok(answer)
 }
 
-impl Answer {
+impl ExplainAnswer {
     /// Adds the consequences of the bottleneck. If syncs are the bottleneck, deeper queues and more threads are not
     /// recommended.
-    fn follow(&mut self, run: &Run, drive: Option<&DriveSheet>) {
+    fn follow(&mut self, run: &ReportingGroup, drive: Option<&DriveSheet>) {
         if self.bound.by != "sync" {
             return;
         }
@@ -176,12 +176,12 @@ impl Answer {
 }
 
 fn modelled(
-    run: &Run,
-    request: &Request,
+    run: &ReportingGroup,
+    request: &ExplainRequest,
     lab: &Lab,
     tell: &dyn Fn(&str),
-) -> Result<(Modelled, Bound), Problems> {
-    let runs = Runs {
+) -> Result<(ModelComparison, Bound), Problems> {
+    let runs = CaseRunner {
         lab,
         seed: request.seed,
         seeds: request.seeds,
@@ -193,7 +193,7 @@ fn modelled(
         expected: run.facts.iops,
     };
     tell("the run as asked, and under other conditions");
-    let as_asked = runs.one(&base)?;
+    let as_asked = runs.run_one(&base)?;
     let (conditions, nearest) = conditions(run, request, &base, &as_asked, &runs);
     let explained: Vec<String> = nearest.iter().map(|(cause, _)| cause.key.clone()).collect();
     let (case, seen) = match nearest.into_iter().next() {
@@ -220,7 +220,7 @@ fn modelled(
         },
         (_, by_file) => by_file,
     };
-    let modelled = Modelled {
+    let modelled = ModelComparison {
         drive: request.drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,
@@ -233,7 +233,7 @@ fn modelled(
         explained_by: explained,
         options,
         anatomy: seen.anatomy(),
-        heat: Heat::of(&request.drive, seen.measurement.watts),
+        heat: Heat::from_power(&request.drive, seen.measurement.watts),
         advice,
     };
     Ok((modelled, bound))
@@ -242,13 +242,14 @@ fn modelled(
 /// Returns the rating for the pattern, and settings that reach it, with the drive and host as described, in the state
 /// that explains the run.
 fn rated(
-    run: &Run,
-    request: &Request,
+    run: &ReportingGroup,
+    request: &ExplainRequest,
     case: &Case,
     base: &Case,
-    runs: &Runs<'_>,
-) -> Result<(Option<Rating>, Option<Advice>), Problems> {
-    let Some(shape) = Shape::of(&run.jobs).or_else(|| Shape::of(&unpaced(run))) else {
+    runs: &CaseRunner<'_>,
+) -> Result<(Option<PerformanceRating>, Option<Advice>), Problems> {
+    let Some(shape) = Shape::from_jobs(&run.jobs).or_else(|| Shape::from_jobs(&unpaced(run)))
+    else {
         return Ok((None, None));
     };
     let rating = rating::rating(&request.drive, &shape)?;
@@ -267,7 +268,7 @@ fn rated(
 }
 
 /// Returns the jobs without rate limits, which are not part of a pattern.
-fn unpaced(run: &Run) -> Vec<workload::job::Job> {
+fn unpaced(run: &ReportingGroup) -> Vec<workload::job::Job> {
     let bare = |job: &workload::job::Job| workload::job::Job {
         rate: [None; 3],
         think: None,
@@ -280,22 +281,22 @@ fn unpaced(run: &Run) -> Vec<workload::job::Job> {
 /// Runs every condition, and returns those that explain the measurement, the closest first; pairs of conditions if no
 /// single one does.
 fn conditions(
-    run: &Run,
-    request: &Request,
+    run: &ReportingGroup,
+    request: &ExplainRequest,
     base: &Case,
-    as_asked: &Seen,
-    runs: &Runs<'_>,
-) -> (Vec<Trial>, Vec<(Cause, Seen)>) {
+    as_asked: &CaseResult,
+    runs: &CaseRunner<'_>,
+) -> (Vec<Trial>, Vec<(Cause, CaseResult)>) {
     let causes = causes::conditions(base, &request.drive);
     let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
     // A condition that is impossible (512 B on a drive with 4 KiB blocks) is dropped.
     let seen = runs.run(&cases).into_iter().map(Result::ok);
-    let seen: Vec<(Cause, Seen)> = causes
+    let seen: Vec<(Cause, CaseResult)> = causes
         .into_iter()
         .zip(seen)
         .filter_map(|(cause, seen)| Some((cause, seen?)))
         .collect();
-    let tried = |(cause, seen): &(Cause, Seen)| Trial {
+    let tried = |(cause, seen): &(Cause, CaseResult)| Trial {
         to_tell: cause.to_tell.clone(),
         ..trial(&cause.key, &cause.what, seen, as_asked.iops(), run)
     };
@@ -311,7 +312,7 @@ fn conditions(
             return (trials, pairs);
         }
     }
-    let mut near: Vec<(f64, Cause, Seen)> = seen
+    let mut near: Vec<(f64, Cause, CaseResult)> = seen
         .into_iter()
         .filter_map(|(cause, seen)| Some((seen.distance(&run.targets)?, cause, seen)))
         .filter(|(distance, ..)| *distance <= far * (1.0 - TAKEN))
@@ -324,7 +325,12 @@ fn conditions(
 }
 
 /// Runs with each option removed.
-fn options(run: &Run, case: &Case, seen: &Seen, runs: &Runs<'_>) -> Vec<Trial> {
+fn options(
+    run: &ReportingGroup,
+    case: &Case,
+    seen: &CaseResult,
+    runs: &CaseRunner<'_>,
+) -> Vec<Trial> {
     let causes = causes::options(case);
     let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
     let without = runs.run(&cases).into_iter().map(Result::ok);
@@ -335,7 +341,7 @@ fn options(run: &Run, case: &Case, seen: &Seen, runs: &Runs<'_>) -> Vec<Trial> {
 }
 
 /// Returns the bottleneck of a run, by its model.
-fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Bound {
+fn bound(run: &ReportingGroup, seen: &CaseResult, options: &[Trial], drive: &DriveConfig) -> Bound {
     let by_file = run.bound();
     if matches!(by_file.by, "rate" | "sync") {
         return by_file;
@@ -399,7 +405,7 @@ fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Boun
 
 /// Returns syncs as the bottleneck if the file does not time them and the model is at least twice as fast without
 /// them.
-fn held_by_syncs(run: &Run, options: &[Trial]) -> Option<Bound> {
+fn held_by_syncs(run: &ReportingGroup, options: &[Trial]) -> Option<Bound> {
     let without = options.iter().find(|trial| trial.key == "sync")?;
     (without.factor >= 1.0 / syncs::BOUND).then(|| {
         let what = syncs::synchronous_writes(&run.jobs).unwrap_or("fsync or fdatasync");

@@ -21,7 +21,7 @@ use super::runs::Case;
 
 /// Subject of a cause; only one cause of each subject applies at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum About {
+pub enum CauseSubject {
     /// Data on the drive.
     State,
     /// Lanes and generation of the drive's link.
@@ -40,29 +40,29 @@ pub enum About {
     Option,
 }
 
-impl About {
+impl CauseSubject {
     /// Returns how to find out on the machine whether the condition applied; `None` for options, which are in the
     /// file.
     pub const fn to_tell(self) -> Option<&'static str> {
         match self {
-            About::State => Some(
+            CauseSubject::State => Some(
                 "write the drive over twice, at random, and measure again (`drivelab measure --plan fit` does both)",
             ),
-            About::Link => Some(
+            CauseSubject::Link => Some(
                 "`lspci -vv` shows the link's present rate and width (LnkSta) and its maximum (LnkCap)",
             ),
-            About::Alignment => {
+            CauseSubject::Alignment => {
                 Some("the partition's `start` in /sys/block must be a multiple of 8 sectors")
             }
-            About::Power => Some(
+            CauseSubject::Power => Some(
                 "`nvme get-feature -f 2` has the power state, `nvme smart-log` the temperature and the counts of thermal management",
             ),
-            About::Wear => Some("`nvme smart-log` has percentage_used"),
-            About::Uptime => Some("measure again after an hour under power"),
-            About::Host => {
+            CauseSubject::Wear => Some("`nvme smart-log` has percentage_used"),
+            CauseSubject::Uptime => Some("measure again after an hour under power"),
+            CauseSubject::Host => {
                 Some("measure again with `cpupower idle-set -D 0`, which keeps cores awake")
             }
-            About::Option => None,
+            CauseSubject::Option => None,
         }
     }
 }
@@ -71,7 +71,7 @@ impl About {
 #[derive(Clone, Debug)]
 pub struct Cause {
     /// Subject of the cause.
-    pub about: About,
+    pub about: CauseSubject,
     /// Identifier for programs.
     pub key: String,
     /// Description of the cause.
@@ -83,7 +83,12 @@ pub struct Cause {
 }
 
 impl Cause {
-    fn new(about: About, key: impl Into<String>, what: impl Into<String>, case: Case) -> Cause {
+    fn new(
+        about: CauseSubject,
+        key: impl Into<String>,
+        what: impl Into<String>,
+        case: Case,
+    ) -> Cause {
         Cause {
             about,
             key: key.into(),
@@ -173,7 +178,7 @@ fn states(base: &Case) -> Vec<Cause> {
                     ("steady", "a drive in its steady state: data lie scattered")
                 }
             };
-            Cause::new(About::State, key, what, Case { state, ..base.clone() })
+            Cause::new(CauseSubject::State, key, what, Case { state, ..base.clone() })
         })
         .collect()
 }
@@ -203,7 +208,7 @@ fn credits(config: &VolumeConfig, base: &Case) -> Vec<Cause> {
         state,
         ..base.clone()
     };
-    Vec::from([Cause::new(About::State, key, what, case)])
+    Vec::from([Cause::new(CauseSubject::State, key, what, case)])
 }
 
 fn links(base: &Case) -> Vec<Cause> {
@@ -211,7 +216,7 @@ fn links(base: &Case) -> Vec<Cause> {
         let drive = with_link(base.machine.drive(), factor)?;
         let machine = base.machine.with_drive(drive);
         Some(Cause::new(
-            About::Link,
+            CauseSubject::Link,
             key,
             what,
             Case {
@@ -269,7 +274,7 @@ fn misaligned(base: &Case) -> Option<Cause> {
     });
     let jobs = jobs.collect::<Option<Vec<Job>>>()?;
     Some(Cause::new(
-        About::Alignment,
+        CauseSubject::Alignment,
         "misaligned",
         "a partition or file that begins at an odd sector (512 B alignment): I/Os cross the boundaries of units",
         Case {
@@ -297,7 +302,7 @@ fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
         .filter(|watts| now.is_none_or(|now| **watts < now))
         .map(|watts| {
             with(
-                About::Power,
+                CauseSubject::Power,
                 format!("power-{watts}W"),
                 format!("its power governor set to {watts} W"),
                 &|config| config.set_power_limit(*watts).is_ok(),
@@ -307,14 +312,14 @@ fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     let protects = base.machine.drive().write_protect_percent();
     if let Some(percent) = protects.filter(|_| writes(base)) {
         all.push(with(
-            About::Wear,
+            CauseSubject::Wear,
             String::from("worn"),
             format!("a drive past {percent} % of its rated endurance, which throttles writes"),
             &|config| config.set_percentage_used(percent + 1.0).is_ok(),
         ));
     }
     all.push(with(
-        About::Uptime,
+        CauseSubject::Uptime,
         String::from("power-on"),
         String::from("the first minutes after power-on, when the drive refreshes its data"),
         &|config| config.set_uptime(Span::from_seconds(600.0)).is_ok(),
@@ -343,7 +348,7 @@ fn hosts(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     let config = base.machine.drive().clone();
     let machine = lab::Machine::new(drive, &host).with_drive(config);
     vec![Cause::new(
-        About::Host,
+        CauseSubject::Host,
         key,
         what,
         Case {
@@ -389,7 +394,7 @@ fn deeper(base: &Case) -> Option<Cause> {
     let what = format!("{with}{} I/Os in flight instead of {now}", now * factor);
     let jobs = base.jobs.iter().map(deep).collect();
     Some(Cause::new(
-        About::Option,
+        CauseSubject::Option,
         "depth",
         what,
         Case {
@@ -421,7 +426,7 @@ fn more_threads(base: &Case) -> Option<Cause> {
     );
     let jobs = base.jobs.iter().map(spread).collect();
     Some(Cause::new(
-        About::Option,
+        CauseSubject::Option,
         "threads",
         what,
         Case {
@@ -456,7 +461,7 @@ fn aligned(base: &Case) -> Option<Cause> {
     }
     let jobs = base.jobs.iter().map(realigned).collect();
     Some(Cause::new(
-        About::Option,
+        CauseSubject::Option,
         "alignment",
         "offsets that are multiples of 4 KiB",
         Case {
@@ -484,7 +489,7 @@ fn whole_units(base: &Case) -> Option<Cause> {
     }
     let jobs = base.jobs.iter().map(in_whole_units).collect();
     Some(Cause::new(
-        About::Option,
+        CauseSubject::Option,
         "block",
         "blocks of whole 4 KiB units",
         Case {
@@ -514,7 +519,7 @@ fn without_syncs(base: &Case) -> Option<Cause> {
     }
     let jobs = base.jobs.iter().map(unsynced).collect();
     Some(Cause::new(
-        About::Option,
+        CauseSubject::Option,
         "sync",
         "no fsync or O_SYNC",
         Case {
@@ -544,7 +549,7 @@ fn unpaced(base: &Case) -> Option<Cause> {
     }
     let jobs = base.jobs.iter().map(at_full_rate).collect();
     Some(Cause::new(
-        About::Option,
+        CauseSubject::Option,
         "rate",
         "no rate limit or pauses",
         Case {
@@ -571,7 +576,7 @@ fn awake(base: &Case) -> Option<Cause> {
         .clone()
         .with_host(|host| host.idle_states.clear());
     Some(Cause::new(
-        About::Option,
+        CauseSubject::Option,
         "idle-states",
         "cores that do not sleep (no idle states)",
         Case {

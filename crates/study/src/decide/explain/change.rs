@@ -15,10 +15,10 @@ use model::media::nand::NandConfig;
 use serde::Serialize;
 use text::digits::{bytes_decimal, count, duration};
 
-use super::file::Run;
+use super::file::ReportingGroup;
 use super::heat::{Fall, Heat};
 use super::runs::Trial;
-use super::steadiness::{Step, Swings};
+use super::steadiness::{LevelShift, Swings};
 
 /// A change of rate, with possible causes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -43,7 +43,10 @@ const WRITTEN: f64 = 0.5;
 
 /// Returns the change in a run; `None` without any sign of one. `drive`: its sheet, and the results of its model as
 /// described and under each condition.
-pub fn of(run: &Run, drive: Option<(&DriveSheet, &[&Trial])>) -> Option<Change> {
+pub fn find_change(
+    run: &ReportingGroup,
+    drive: Option<(&DriveSheet, &[&Trial])>,
+) -> Option<Change> {
     let steadiness = &run.facts.steadiness;
     if let Some(swings) = &steadiness.swings {
         return Some(swung(run, swings, drive));
@@ -57,14 +60,14 @@ pub fn of(run: &Run, drive: Option<(&DriveSheet, &[&Trial])>) -> Option<Change> 
 }
 
 /// Returns the rate of a direction in bytes per second.
-fn rate(run: &Run, direction: &str) -> f64 {
+fn rate(run: &ReportingGroup, direction: &str) -> f64 {
     let sides = run.facts.sides.iter();
     let of_direction = sides.filter(|side| side.direction == direction);
     of_direction.map(|side| side.mb_s * 1e6).sum()
 }
 
 /// Returns the change for an uneven rate without a log, which does not show the time.
-fn unseen(run: &Run) -> Change {
+fn unseen(run: &ReportingGroup) -> Change {
     let causes = match rate(run, "writes") > 0.0 {
         true => vec!["slc", "collection", "heat", "others"],
         false => vec!["heat", "others"],
@@ -82,7 +85,7 @@ fn unseen(run: &Run) -> Change {
     }
 }
 
-fn rose(step: &Step) -> Change {
+fn rose(step: &LevelShift) -> Change {
     Change {
         text: format!(
             "after {1}, the rate rose to {0} of the rate before: an initial cause of slowness ended",
@@ -97,12 +100,16 @@ fn rose(step: &Step) -> Change {
     }
 }
 
-fn times(step: &Step) -> String {
+fn times(step: &LevelShift) -> String {
     let ratio = step.after_over_mean / step.before_over_mean.max(1e-9);
     format!("{:.0} %", ratio * 100.0)
 }
 
-fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Change {
+fn fell(
+    run: &ReportingGroup,
+    step: &LevelShift,
+    drive: Option<(&DriveSheet, &[&Trial])>,
+) -> Change {
     let written = rate(run, "writes") * step.before_over_mean * step.at_seconds;
     let levels = [step.before_over_mean, step.after_over_mean].map(|it| it * run.facts.iops);
     let mut text = format!(
@@ -120,7 +127,7 @@ fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Chan
     let mut as_heat = None;
     if let Some((sheet, rates)) = drive {
         let names = levels.map(|level| nearest(rates, level));
-        text += &beside(levels, &names);
+        text += &describe_levels(levels, &names);
         let share = step.after_over_mean / step.before_over_mean.max(1e-9);
         let heat = heat(sheet, rates, names[0]);
         if written > 0.0 {
@@ -154,10 +161,10 @@ fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Chan
 /// Returns the heat at the rate before the drop: of the state with that rate, or as described.
 fn heat(sheet: &DriveSheet, rates: &[&Trial], before: Option<&Trial>) -> Option<Heat> {
     let trial = before.or(rates.first().copied())?;
-    Heat::of(sheet, trial.watts)
+    Heat::from_power(sheet, trial.watts)
 }
 
-fn swung(run: &Run, swings: &Swings, drive: Option<(&DriveSheet, &[&Trial])>) -> Change {
+fn swung(run: &ReportingGroup, swings: &Swings, drive: Option<(&DriveSheet, &[&Trial])>) -> Change {
     let written = rate(run, "writes") * swings.high_over_mean * swings.high_seconds;
     let share = swings.low_over_mean / swings.high_over_mean.max(1e-9);
     let mut text = format!(
@@ -205,7 +212,7 @@ fn swung(run: &Run, swings: &Swings, drive: Option<(&DriveSheet, &[&Trial])>) ->
 }
 
 /// Returns the levels together with the model's rates that are close to them.
-fn beside(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
+fn describe_levels(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
     let one = |when: &str, level: f64, trial: &Option<&Trial>| match trial {
         Some(trial) => format!(
             "; {when} it {} IOPS, as the model does {} ({})",

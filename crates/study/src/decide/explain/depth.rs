@@ -12,7 +12,7 @@ use text::problem::Problems;
 use workload::job::{Job, Mix};
 
 use super::causes::{DEEPEST, unhindered};
-use super::runs::{Case, Runs};
+use super::runs::{Case, CaseRunner};
 use crate::review::results::rounded;
 
 /// Settings that reach the rated figure.
@@ -49,7 +49,7 @@ pub fn smallest(
     rating: Option<f64>,
     states: &[Precondition],
     host: &HostSheet,
-    runs: &Runs<'_>,
+    runs: &CaseRunner<'_>,
 ) -> Result<Option<Advice>, Problems> {
     let Some(job) = base.jobs.first() else {
         return Ok(None);
@@ -57,7 +57,7 @@ pub fn smallest(
     let cores = u32::from(host.config.cores.max(1)).min(256);
     let mut best: Option<Advice> = None;
     for &state in states {
-        let search = Search {
+        let search = RatedDepthSearch {
             runs,
             base,
             job,
@@ -77,15 +77,15 @@ pub fn smallest(
     Ok(best)
 }
 
-struct Search<'a> {
-    runs: &'a Runs<'a>,
+struct RatedDepthSearch<'a> {
+    runs: &'a CaseRunner<'a>,
     base: &'a Case,
     job: &'a Job,
     state: Precondition,
     expected: f64,
 }
 
-impl Search<'_> {
+impl RatedDepthSearch<'_> {
     fn iops(&self, threads: u32, depth: u32) -> Result<f64, Problems> {
         let case = Case {
             jobs: vec![unhindered(self.job, threads, depth)],
@@ -93,7 +93,7 @@ impl Search<'_> {
             expected: self.expected,
             ..self.base.clone()
         };
-        Ok(self.runs.one(&case)?.iops())
+        Ok(self.runs.run_one(&case)?.iops())
     }
 
     fn smallest(&self, cores: u32, wanted: f64) -> Result<Advice, Problems> {

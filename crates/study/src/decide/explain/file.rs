@@ -11,14 +11,14 @@ use text::problem::{Place, Problem, Problems};
 use workload::job::{BlockSizes, Job, Mix, Rate};
 
 use super::steadiness::{self, Steadiness};
-use super::syncs::{self, Syncs};
-use crate::fit::measured::{self, Group, Target};
+use super::syncs::{self, SyncTimes};
+use crate::fit::measured::{self, Group, MeasuredFigure};
 use crate::fit::sound::{self, microseconds};
 use crate::review::results::rounded;
 
 /// One reporting group of a file of fio's results: jobs that ran together.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct ReportingGroup {
     /// Names of its jobs.
     pub name: String,
     /// Jobs that ran, without a bound; empty if the file has no options.
@@ -26,14 +26,14 @@ pub struct Run {
     /// Differences between the measurement and a model's run.
     pub unlike: Vec<String>,
     /// Figures that are compared with a simulated run.
-    pub targets: Vec<Target>,
+    pub targets: Vec<MeasuredFigure>,
     /// Facts of the run.
-    pub facts: Facts,
+    pub facts: RunFacts,
 }
 
 /// Facts of a run from its file.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Facts {
+pub struct RunFacts {
     /// Results of each direction that had I/O.
     pub sides: Vec<Side>,
     /// I/Os per second, reads and writes.
@@ -43,11 +43,11 @@ pub struct Facts {
     /// Mean CPU time of a thread, user and system, as a share of the run time; null if the file does not contain it.
     pub cpu: Option<f64>,
     /// Requested load; null if the file has no options.
-    pub asked: Option<Asked>,
+    pub asked: Option<RequestedLoad>,
     /// Whether the file agrees with Little's law.
-    pub little: Little,
+    pub little: LittlesLawCheck,
     /// Syncs of the run; null if fio timed none.
-    pub syncs: Option<Syncs>,
+    pub syncs: Option<SyncTimes>,
     /// Whether it was in steady state.
     pub steadiness: Steadiness,
 }
@@ -75,7 +75,7 @@ pub struct Side {
 
 /// Requested load of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Asked {
+pub struct RequestedLoad {
     /// fio's `rw`, such as `randread`.
     pub rw: String,
     /// Bytes of an I/O; null if they vary.
@@ -92,7 +92,7 @@ pub struct Asked {
 
 /// Check by Little's law: I/Os in flight = rate x latency.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Little {
+pub struct LittlesLawCheck {
     /// Rate times mean latency; null without latencies.
     pub in_flight: Option<f64>,
     /// `in_flight` divided by the requested depth; null without options.
@@ -126,7 +126,7 @@ const HELD: f64 = 0.97;
 ///
 /// # Errors
 /// All problems of the file.
-pub fn read(origin: &str, text: &str) -> Result<Vec<Run>, Problems> {
+pub fn read(origin: &str, text: &str) -> Result<Vec<ReportingGroup>, Problems> {
     let file = measured::entries(origin, text)?;
     let mut problems = Problems::default();
     let mut runs = Vec::new();
@@ -139,7 +139,7 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<Run>, Problems> {
     problems.or(runs)
 }
 
-fn run(origin: &str, group: &Group) -> Result<Run, Problems> {
+fn run(origin: &str, group: &Group) -> Result<ReportingGroup, Problems> {
     let (globals, members) = (&group.globals, group.members.as_slice());
     let has_options = |value: &Value| value.as_object().is_some_and(|it| !it.is_empty());
     let known = has_options(globals) || members.iter().any(|it| has_options(&it["job options"]));
@@ -158,15 +158,15 @@ fn run(origin: &str, group: &Group) -> Result<Run, Problems> {
         }) => Vec::new(),
         _ => measured::figures(origin, &name, members)?,
     };
-    let asked = asked(&jobs);
+    let asked = requested_load(&jobs);
     let sum = |figure: fn(&Side) -> f64| sides.iter().map(figure).sum::<f64>();
-    Ok(Run {
-        facts: Facts {
+    Ok(ReportingGroup {
+        facts: RunFacts {
             iops: rounded(sum(|side| side.iops)),
             mb_s: rounded(sum(|side| side.mb_s)),
             cpu: cpu(members),
             little: little(&sides, asked.as_ref()),
-            syncs: syncs::of(members, &jobs),
+            syncs: syncs::sync_times(members, &jobs),
             steadiness: steadiness::of_samples(members),
             asked,
             sides,
@@ -303,7 +303,7 @@ fn rate_of(job: &Job) -> Option<f64> {
     rates.map(|rates| rates.iter().sum::<f64>() * f64::from(job.numjobs))
 }
 
-fn asked(jobs: &[Job]) -> Option<Asked> {
+fn requested_load(jobs: &[Job]) -> Option<RequestedLoad> {
     let first = jobs.first()?;
     let way = usize::from(first.mix == Mix::Write);
     let block = match first.block_sizes[way] {
@@ -313,7 +313,7 @@ fn asked(jobs: &[Job]) -> Option<Asked> {
     let alike = jobs.iter().all(|it| it.block_sizes == first.block_sizes);
     let rates: Option<Vec<f64>> = jobs.iter().map(rate_of).collect();
     let random = if first.random { "rand" } else { "" };
-    Some(Asked {
+    Some(RequestedLoad {
         rw: match first.mix {
             Mix::Read => format!("{random}read"),
             Mix::Write => format!("{random}write"),
@@ -329,7 +329,7 @@ fn asked(jobs: &[Job]) -> Option<Asked> {
     })
 }
 
-fn little(sides: &[Side], asked: Option<&Asked>) -> Little {
+fn little(sides: &[Side], asked: Option<&RequestedLoad>) -> LittlesLawCheck {
     let each = sides
         .iter()
         .map(|side| Some(side.iops * side.mean_us? / 1e6));
@@ -354,7 +354,7 @@ fn little(sides: &[Side], asked: Option<&Asked>) -> Little {
             "rate x latency is {is:.3} in flight; the file does not say how many were asked"
         ),
     };
-    Little {
+    LittlesLawCheck {
         in_flight: in_flight.map(rounded),
         of_asked: of_asked.map(rounded),
         holds,
@@ -362,7 +362,7 @@ fn little(sides: &[Side], asked: Option<&Asked>) -> Little {
     }
 }
 
-impl Run {
+impl ReportingGroup {
     /// Checks whether its threads poll, so that CPU time shows nothing.
     fn polls(&self) -> bool {
         let polls = |job: &Job| job.high_priority || job.sq_poll || job.engine == Engine::UserSpace;
@@ -392,7 +392,7 @@ impl Run {
                 String::from("the rate or pauses that its options ask for"),
             );
         }
-        if let Some(text) = self.facts.syncs.as_ref().and_then(Syncs::bound) {
+        if let Some(text) = self.facts.syncs.as_ref().and_then(SyncTimes::bound) {
             return bound("sync", text);
         }
         if let Some(cpu) = self.facts.cpu.filter(|cpu| *cpu >= BUSY && !self.polls()) {
@@ -450,7 +450,7 @@ mod tests {
         )
     }
 
-    fn one(options: &str, iops: f64, mean_us: f64, cpu: f64) -> Run {
+    fn one(options: &str, iops: f64, mean_us: f64, cpu: f64) -> ReportingGroup {
         let options = match options {
             "" => String::new(),
             options => format!(r#""job options": {{{options}}},"#),
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn the_file_alone_tells_a_thread_from_a_queue() {
-        let by = |run: Run| run.bound().by;
+        let by = |run: ReportingGroup| run.bound().by;
         assert_eq!(by(one(DEEP, 320_000.0, 100.0, 40.0)), "unknown");
         assert_eq!(by(one(DEEP, 320_000.0, 100.0, 99.0)), "thread");
         assert_eq!(by(one(DEEP, 100_000.0, 100.0, 40.0)), "thread");

@@ -55,7 +55,7 @@ pub struct Fall {
 impl Heat {
     /// Returns the temperature of one drive at this power; `None` for pools, whose members have temperatures of their
     /// own, and without a power model.
-    pub fn of(sheet: &DriveSheet, watts: Option<f64>) -> Option<Heat> {
+    pub fn from_power(sheet: &DriveSheet, watts: Option<f64>) -> Option<Heat> {
         if matches!(sheet.config, DriveConfig::Pool(_)) {
             return None;
         }
@@ -166,7 +166,7 @@ mod tests {
             warning_celsius: 70.0,
             critical_celsius: 80.0,
         };
-        Heat::of(&sheet, Some(watts)).expect("one drive with power")
+        Heat::from_power(&sheet, Some(watts)).expect("one drive with power")
     }
 
     /// Steps the thermal model of a served drive, with the same mass and resistance, a tenth of a second at a time.
@@ -175,7 +175,7 @@ mod tests {
         let mut celsius = thermal.ambient_celsius + thermal.kelvin_per_watt * heat.idle_watts;
         let mut seconds = 0.0;
         while celsius < thermal.critical_celsius && seconds < 1e4 {
-            celsius = thermal.after(celsius, watts, Span::from_ms(100));
+            celsius = thermal.temperature_after(celsius, watts, Span::from_ms(100));
             seconds += 0.1;
         }
         seconds

@@ -10,21 +10,21 @@ use std::collections::BTreeSet;
 use catalogue::DriveSheet;
 
 use super::causes::{self, Cause};
-use super::file::Run;
-use super::runs::{ALIKE, Case, Runs, Seen, agrees};
+use super::file::ReportingGroup;
+use super::runs::{ALIKE, Case, CaseResult, CaseRunner, agrees};
 
 /// Number of single conditions that are tried in pairs.
 const FIRST: usize = 4;
 
 /// Returns the pairs that explain a run, the closest first; pairs that are equally close cannot be distinguished.
 pub(super) fn explaining(
-    run: &Run,
+    run: &ReportingGroup,
     drive: &DriveSheet,
-    singles: &[(Cause, Seen)],
-    runs: &Runs<'_>,
-) -> Vec<(Cause, Seen)> {
-    let distance = |seen: &Seen| seen.distance(&run.targets).unwrap_or(f64::INFINITY);
-    let mut nearest: Vec<&(Cause, Seen)> = singles.iter().collect();
+    singles: &[(Cause, CaseResult)],
+    runs: &CaseRunner<'_>,
+) -> Vec<(Cause, CaseResult)> {
+    let distance = |seen: &CaseResult| seen.distance(&run.targets).unwrap_or(f64::INFINITY);
+    let mut nearest: Vec<&(Cause, CaseResult)> = singles.iter().collect();
     nearest.sort_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)));
     let mut pairs = Vec::new();
     let mut known = BTreeSet::new();
@@ -42,7 +42,7 @@ pub(super) fn explaining(
     let seen = runs.run(&cases).into_iter().map(Result::ok);
     let found = pairs.into_iter().zip(seen);
     let found = found.filter_map(|(cause, seen)| Some((cause, seen?)));
-    let mut found: Vec<(Cause, Seen)> = found.filter(|(_, seen)| agrees(seen, run)).collect();
+    let mut found: Vec<(Cause, CaseResult)> = found.filter(|(_, seen)| agrees(seen, run)).collect();
     found.sort_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)));
     let least = found.first().map_or(0.0, |(_, seen)| distance(seen));
     found.retain(|(_, seen)| distance(seen) <= least + ALIKE);

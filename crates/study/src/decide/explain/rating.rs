@@ -4,18 +4,18 @@
 //! Small random I/O is rated in IOPS, sequential I/O in bytes per second. Not used: ratings of latency, which refer to
 //! other depths, and patterns without a rating (large random blocks); for those, the model's maximum is used.
 
-use catalogue::{DriveSheet, Rated};
+use catalogue::{DriveSheet, RatedQuantity};
 use serde::Serialize;
 use text::problem::Problems;
 use workload::job::Mix;
 
 use crate::ledger;
-use crate::ledger::figure::{Direction, RunFigure, What};
+use crate::ledger::figure::{FigureDirection, FigureQuantity, RunFigure};
 use crate::review::shape::Shape;
 
 /// Rating for a pattern.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Rating {
+pub struct PerformanceRating {
     /// Rating in IOPS with this job's block size.
     pub iops: f64,
     /// Whether it is rated in bytes.
@@ -32,28 +32,37 @@ pub struct Rating {
 ///
 /// # Errors
 /// The ledger cannot be read (a test ensures that it can).
-pub(crate) fn rating(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Problems> {
+pub(crate) fn rating(
+    drive: &DriveSheet,
+    shape: &Shape,
+) -> Result<Option<PerformanceRating>, Problems> {
     match of_sheet(drive, shape) {
         Some(rating) => Ok(Some(rating)),
         None => of_ledger(drive, shape),
     }
 }
 
-fn of_sheet(drive: &DriveSheet, shape: &Shape) -> Option<Rating> {
+fn of_sheet(drive: &DriveSheet, shape: &Shape) -> Option<PerformanceRating> {
     let ratings = drive.ratings.as_ref()?;
     let block = u64::from(ratings.random_write_block);
     let (rated, block) = match (shape.mix, shape.random) {
-        (Mix::Read, true) => (Rated::RandomRead, 4096),
-        (Mix::Write, true) => (Rated::RandomWrite, block),
-        (Mix::Read, false) => (Rated::SequentialRead, u64::from(ratings.sequential_block)),
-        (Mix::Write, false) => (Rated::SequentialWrite, u64::from(ratings.sequential_block)),
+        (Mix::Read, true) => (RatedQuantity::RandomRead, 4096),
+        (Mix::Write, true) => (RatedQuantity::RandomWrite, block),
+        (Mix::Read, false) => (
+            RatedQuantity::SequentialRead,
+            u64::from(ratings.sequential_block),
+        ),
+        (Mix::Write, false) => (
+            RatedQuantity::SequentialWrite,
+            u64::from(ratings.sequential_block),
+        ),
         _ => return None,
     };
-    let value = ratings.of(rated)?;
+    let value = ratings.value(rated)?;
     if shape.random && shape.bytes > block {
         return None;
     }
-    Some(Rating {
+    Some(PerformanceRating {
         iops: match shape.random {
             true => value,
             false => value / shape.bytes as f64,
@@ -66,7 +75,7 @@ fn of_sheet(drive: &DriveSheet, shape: &Shape) -> Option<Rating> {
 }
 
 /// Returns the data sheet that a drive's file names, or the source of the figure itself.
-fn source(drive: &DriveSheet, rated: Rated) -> String {
+fn source(drive: &DriveSheet, rated: RatedQuantity) -> String {
     let figure = drive.figure(&format!("ratings.{}", rated.key()));
     let said = figure.map(|figure| figure.source.clone());
     let named = drive.sheet.clone().or(said);
@@ -78,13 +87,13 @@ fn is_rating(conditions: &str) -> bool {
     conditions.starts_with("specification") || conditions.starts_with("rated")
 }
 
-fn of_ledger(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Problems> {
+fn of_ledger(drive: &DriveSheet, shape: &Shape) -> Result<Option<PerformanceRating>, Problems> {
     // A user's own drive may have the name of a catalogue drive.
     if !ledger::support::is_built_in(drive) {
         return Ok(None);
     }
     let points = ledger::published::points(&ledger::built_in()?, &drive.id)?;
-    let mut best: Option<Rating> = None;
+    let mut best: Option<PerformanceRating> = None;
     for point in points {
         if !is_rating(&point.conditions) {
             continue;
@@ -92,7 +101,7 @@ fn of_ledger(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Proble
         let (Some(value), [run]) = (point.number(), &point.of.runs[..]) else {
             continue;
         };
-        let Some(rated) = Shape::of(run) else {
+        let Some(rated) = Shape::from_jobs(run) else {
             continue;
         };
         let Some(iops) = as_iops(point.of.figure, value, &rated, shape) else {
@@ -103,7 +112,7 @@ fn of_ledger(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Proble
             && (shape.mix != Mix::ReadWrite || rated.read_percent == shape.read_percent)
             && (!shape.random || shape.bytes <= rated.bytes);
         if like && best.as_ref().is_none_or(|best| iops > best.iops) {
-            best = Some(Rating {
+            best = Some(PerformanceRating {
                 iops,
                 in_bytes: !shape.random,
                 block_bytes: rated.bytes,
@@ -122,14 +131,14 @@ fn as_iops(figure: RunFigure, value: f64, rated: &Shape, shape: &Shape) -> Optio
         return None;
     };
     let whole = match shape.mix {
-        Mix::Read => direction == Direction::Read,
-        Mix::Write => direction == Direction::Write,
-        _ => direction == Direction::Total,
-    } || direction == Direction::Total;
+        Mix::Read => direction == FigureDirection::Read,
+        Mix::Write => direction == FigureDirection::Write,
+        _ => direction == FigureDirection::Total,
+    } || direction == FigureDirection::Total;
     let bytes = match what {
-        What::Iops => value * rated.bytes as f64,
-        What::MbPerSecond => value * 1e6,
-        What::MibPerSecond => value * 1_048_576.0,
+        FigureQuantity::Iops => value * rated.bytes as f64,
+        FigureQuantity::MbPerSecond => value * 1e6,
+        FigureQuantity::MibPerSecond => value * 1_048_576.0,
         _ => return None,
     };
     let block = match shape.random {

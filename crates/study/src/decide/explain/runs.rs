@@ -13,10 +13,10 @@ use statistics::{AnatomyBands, Histogram};
 use text::problem::Problems;
 use workload::job::{Job, Mix};
 
-use super::file::Run;
+use super::file::ReportingGroup;
 use crate::decide::tally::{Tally, tell_busiest};
 use crate::decide::{rate_of, spread};
-use crate::fit::measured::Target;
+use crate::fit::measured::MeasuredFigure;
 use crate::ledger::figure::RunFigure;
 use crate::review::results::{Measurement, rounded};
 
@@ -35,7 +35,7 @@ pub struct Case {
 
 /// Results of a case.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct CaseResult {
     /// Outcome of each seed.
     pub outcomes: Vec<Outcome>,
     /// All seeds together.
@@ -45,7 +45,7 @@ pub struct Seen {
 }
 
 /// Parameters of the runs.
-pub struct Runs<'a> {
+pub struct CaseRunner<'a> {
     /// Laboratory in which cases run.
     pub lab: &'a Lab,
     /// First seed.
@@ -121,9 +121,9 @@ impl Case {
     }
 }
 
-impl Runs<'_> {
+impl CaseRunner<'_> {
     /// Runs cases with every seed; an impossible case returns its reasons.
-    pub fn run(&self, cases: &[Case]) -> Vec<Result<Seen, Problems>> {
+    pub fn run(&self, cases: &[Case]) -> Vec<Result<CaseResult, Problems>> {
         let scenario = |case: &Case, seed: u64| {
             let jobs = case.bounded();
             let mut scenario = Scenario::jobs(case.machine.clone(), case.state, jobs, seed);
@@ -140,7 +140,7 @@ impl Runs<'_> {
         for case in cases {
             let of_case: Vec<_> = outcomes.by_ref().take(self.seeds as usize).collect();
             let of_case: Result<Vec<Outcome>, Problems> = of_case.into_iter().collect();
-            all.push(of_case.map(|outcomes| Seen::of(outcomes, case)));
+            all.push(of_case.map(|outcomes| CaseResult::from_outcomes(outcomes, case)));
         }
         all
     }
@@ -149,18 +149,18 @@ impl Runs<'_> {
     ///
     /// # Errors
     /// The case is impossible.
-    pub fn one(&self, case: &Case) -> Result<Seen, Problems> {
+    pub fn run_one(&self, case: &Case) -> Result<CaseResult, Problems> {
         let mut seen = self.run(std::slice::from_ref(case));
         seen.remove(0)
     }
 }
 
-impl Seen {
-    fn of(outcomes: Vec<Outcome>, case: &Case) -> Seen {
+impl CaseResult {
+    fn from_outcomes(outcomes: Vec<Outcome>, case: &Case) -> CaseResult {
         let all: Vec<&Outcome> = outcomes.iter().collect();
-        let mut measurement = Tally::of(&all).measurement;
+        let mut measurement = Tally::from_runs(&all).measurement;
         tell_busiest(&mut measurement, &all, case.machine.drive());
-        Seen {
+        CaseResult {
             threads: all.first().map_or(0, |one| one.threads.len() as u32),
             measurement,
             outcomes,
@@ -179,7 +179,7 @@ impl Seen {
     }
 
     /// Returns the distance from the measurement: 0.1 is about 10 %; `None` if the two have no figure in common.
-    pub fn distance(&self, targets: &[Target]) -> Option<f64> {
+    pub fn distance(&self, targets: &[MeasuredFigure]) -> Option<f64> {
         let (mut squares, mut weights) = (0.0, 0.0);
         for target in targets {
             let Some(model) = self.figure(&target.figure()).filter(|model| *model > 0.0) else {
@@ -195,7 +195,10 @@ impl Seen {
     /// Returns a figure of the ledger, as the mean of the seeds.
     fn figure(&self, name: &str) -> Option<f64> {
         let figure = RunFigure::named(name).ok()?;
-        let each = self.outcomes.iter().map(|outcome| figure.of(outcome).ok());
+        let each = self
+            .outcomes
+            .iter()
+            .map(|outcome| figure.value(outcome).ok());
         let each: Vec<f64> = each.collect::<Option<_>>()?;
         Some(each.iter().sum::<f64>() / each.len().max(1) as f64)
     }
@@ -225,7 +228,7 @@ impl Seen {
                 submission.merge(&one.submission);
                 completion.merge(&one.completion);
             }
-            let band = bands.between(&[0.0, 100.0]);
+            let band = bands.percentile_bands(&[0.0, 100.0]);
             let band = band.first().filter(|band| band.count > 0)?;
             let us = |ns: f64| rounded(ns / 1e3);
             let parts = Part::ALL.iter().zip(band.mean_ns);
@@ -247,7 +250,7 @@ impl Seen {
         let mut sums = [0.0; Part::COUNT];
         for thread in self.outcomes.iter().flat_map(|it| &it.threads) {
             for side in [&thread.read, &thread.write] {
-                if let Some(band) = side.bands.between(&[0.0, 100.0]).first() {
+                if let Some(band) = side.bands.percentile_bands(&[0.0, 100.0]).first() {
                     for (sum, ns) in sums.iter_mut().zip(band.mean_ns) {
                         *sum += ns * band.count as f64;
                     }
@@ -262,7 +265,13 @@ impl Seen {
 }
 
 /// Returns a case for output; `base` is the rate of the original case.
-pub(super) fn trial(key: &str, what: &str, seen: &Seen, base: f64, run: &Run) -> Trial {
+pub(super) fn trial(
+    key: &str,
+    what: &str,
+    seen: &CaseResult,
+    base: f64,
+    run: &ReportingGroup,
+) -> Trial {
     Trial {
         key: key.to_owned(),
         what: what.to_owned(),
@@ -277,7 +286,7 @@ pub(super) fn trial(key: &str, what: &str, seen: &Seen, base: f64, run: &Run) ->
 }
 
 /// Checks whether a simulated run agrees with the measured one.
-pub(super) fn agrees(seen: &Seen, run: &Run) -> bool {
+pub(super) fn agrees(seen: &CaseResult, run: &ReportingGroup) -> bool {
     let rate = libm::log(seen.iops().max(1e-9) / run.facts.iops.max(1e-9));
     let all = seen.distance(&run.targets);
     rate.abs() <= AGREES && all.is_some_and(|far| far <= 2.0 * AGREES)

@@ -4,7 +4,7 @@
 //! A log is divided into ten rounds, and the last five are judged by SNIA's rule (`statistics::steady`). Without a log
 //! there are only the least, the greatest and the deviation of half-second samples: they can show that nothing
 //! drifted, or that much did; in between, no verdict is possible. A log also shows where a rate changed from one level
-//! to another ([`Step`]), and whether it alternated between two ([`Swings`]). Not covered: what would have followed
+//! to another ([`LevelShift`]), and whether it alternated between two ([`Swings`]). Not covered: what would have followed
 //! the end of the run; more than two levels.
 
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct Steadiness {
     /// Mean of the last half divided by the mean of the whole run, from a log.
     pub end_over_mean: Option<f64>,
     /// Change of the rate from one level to another, from a log; null if there was none.
-    pub step: Option<Step>,
+    pub step: Option<LevelShift>,
     /// Alternation of the rate between two levels, from a log; null if there was none.
     pub swings: Option<Swings>,
 }
@@ -50,7 +50,7 @@ pub struct Swings {
 
 /// A single change of the rate from one level to another.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Step {
+pub struct LevelShift {
     /// Seconds from the beginning of the log.
     pub at_seconds: f64,
     /// Mean before the change divided by the mean of the whole run.
@@ -59,7 +59,7 @@ pub struct Step {
     pub after_over_mean: f64,
 }
 
-impl Step {
+impl LevelShift {
     /// Checks whether the rate dropped.
     pub fn falls(&self) -> bool {
         self.after_over_mean < self.before_over_mean
@@ -111,14 +111,14 @@ pub(crate) fn of_samples(members: &[Value]) -> Steadiness {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     if range <= STILL {
         let text = format!("{fewest} samples of the rate lie within {}", percent(range));
-        return known(true, text);
+        return verdict(true, text);
     }
     if deviation >= UNEVEN {
         let text = format!(
             "samples of the rate differ by {} (standard deviation)",
             percent(deviation)
         );
-        return known(false, text);
+        return verdict(false, text);
     }
     unknown(&format!(
         "samples of the rate lie within {}, which may be noise or a drift",
@@ -126,7 +126,7 @@ pub(crate) fn of_samples(members: &[Value]) -> Steadiness {
     ))
 }
 
-fn known(steady: bool, text: String) -> Steadiness {
+fn verdict(steady: bool, text: String) -> Steadiness {
     Steadiness {
         steady: Some(steady),
         text,
@@ -191,7 +191,7 @@ fn mean(rates: &[f64]) -> f64 {
 }
 
 /// Returns the sum of the squares about the mean.
-fn about(rates: &[f64]) -> f64 {
+fn sum_of_squares(rates: &[f64]) -> f64 {
     let mean = mean(rates);
     let off = rates.iter().map(|rate| (rate - mean) * (rate - mean));
     off.sum::<f64>()
@@ -201,11 +201,11 @@ fn about(rates: &[f64]) -> f64 {
 fn swings(rates: &[f64], seconds: f64) -> Option<Swings> {
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let left = |at: &usize| about(&sorted[..*at]) + about(&sorted[*at..]);
+    let left = |at: &usize| sum_of_squares(&sorted[..*at]) + sum_of_squares(&sorted[*at..]);
     let at = (1..sorted.len()).min_by(|a, b| left(a).total_cmp(&left(b)))?;
     let (low, high) = (mean(&sorted[..at]), mean(&sorted[at..]));
     let apart = high - low >= APART * high;
-    if !apart || left(&at) > (1.0 - TAKEN_BY_HEIGHT) * about(rates) {
+    if !apart || left(&at) > (1.0 - TAKEN_BY_HEIGHT) * sum_of_squares(rates) {
         return None;
     }
     let is_high: Vec<bool> = rates.iter().map(|rate| *rate >= sorted[at]).collect();
@@ -235,15 +235,15 @@ fn swings(rates: &[f64], seconds: f64) -> Option<Swings> {
 }
 
 /// Returns the time that best divides a run of `seconds` seconds into two levels.
-fn step(rates: &[f64], seconds: f64) -> Option<Step> {
+fn step(rates: &[f64], seconds: f64) -> Option<LevelShift> {
     let whole = mean(rates);
     let splits = 1..rates.len();
-    let left = |at: &usize| about(&rates[..*at]) + about(&rates[*at..]);
+    let left = |at: &usize| sum_of_squares(&rates[..*at]) + sum_of_squares(&rates[*at..]);
     let at = splits.min_by(|a, b| left(a).total_cmp(&left(b)))?;
     let (before, after) = (mean(&rates[..at]), mean(&rates[at..]));
     let apart = (before - after).abs() >= APART * before.max(after);
-    let parts = left(&at) <= (1.0 - TAKEN) * about(rates);
-    (whole > 0.0 && apart && parts).then(|| Step {
+    let parts = left(&at) <= (1.0 - TAKEN) * sum_of_squares(rates);
+    (whole > 0.0 && apart && parts).then(|| LevelShift {
         at_seconds: rounded(seconds * at as f64 / rates.len() as f64),
         before_over_mean: rounded(before / whole),
         after_over_mean: rounded(after / whole),
@@ -326,7 +326,7 @@ fn means(flow: &[Sample], end: f64, pieces: usize) -> Vec<Option<f64>> {
 
 fn judge(rounds: &[f64]) -> Steadiness {
     let whole = rounds.iter().sum::<f64>() / CUTS as f64;
-    let Some(window) = SteadyWindow::at(rounds, CUTS - ROUNDS) else {
+    let Some(window) = SteadyWindow::from_rounds(rounds, CUTS - ROUNDS) else {
         return unknown("the log has no rates");
     };
     let share = window.mean / whole;

@@ -13,7 +13,7 @@ use crate::review::results::rounded;
 
 /// Syncs of a run, as fio timed them.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Syncs {
+pub struct SyncTimes {
     /// fio's option, such as `fdatasync`.
     pub option: &'static str,
     /// Number of syncs.
@@ -32,7 +32,7 @@ pub struct Syncs {
 pub(super) const BOUND: f64 = 0.5;
 
 /// Returns the syncs of a reporting group with these jobs; `None` if fio timed none.
-pub(super) fn of(members: &[Value], jobs: &[Job]) -> Option<Syncs> {
+pub(super) fn sync_times(members: &[Value], jobs: &[Job]) -> Option<SyncTimes> {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     // In fio 3.33, `total_ios` of syncs is 0.
     let count_of =
@@ -58,7 +58,7 @@ pub(super) fn of(members: &[Value], jobs: &[Job]) -> Option<Syncs> {
         .map(|it| thread_time_ms(it, members.len(), jobs))
         .sum();
     let every = (time_ms > 0.0).then(|| time_ms * 1e3 / count);
-    Some(Syncs {
+    Some(SyncTimes {
         option: option(jobs),
         count,
         mean_us: rounded(mean_us),
@@ -92,7 +92,7 @@ fn option(jobs: &[Job]) -> &'static str {
     }
 }
 
-impl Syncs {
+impl SyncTimes {
     /// Returns the text that follows "bound by"; `None` if syncs take less than half of the time.
     pub(super) fn bound(&self) -> Option<String> {
         let (share, every) = (self.share?, self.every_us?);

@@ -2,14 +2,14 @@
 
 use text::problem::{Place, Problem, Problems};
 
-use super::super::slo::{Figure, Of};
-use super::{FEWEST, Request, ios_for_one_beyond};
+use super::super::slo::{LimitMetric, LimitScope};
+use super::{FEWEST, MaxRequest, ios_for_one_beyond};
 
 /// Checks the request, independently of the drive.
 ///
 /// # Errors
 /// All problems at once.
-pub fn check(request: &Request) -> Result<(), Problems> {
+pub fn check(request: &MaxRequest) -> Result<(), Problems> {
     let mut problems = request.pattern.check().err().unwrap_or_default();
     let needed = FEWEST * ios_for_one_beyond(request);
     if let Some(ios) = request.ios.filter(|ios| (*ios as f64) < needed) {
@@ -33,10 +33,10 @@ pub fn check(request: &Request) -> Result<(), Problems> {
     }
     for limit in &request.slo.limits {
         let (there, what) = match limit.of {
-            Of::All => continue,
-            Of::Read => (request.pattern.reads(), "reads"),
-            Of::Write => (request.pattern.writes(), "writes"),
-            Of::Sync => (request.pattern.syncs(), "syncs"),
+            LimitScope::All => continue,
+            LimitScope::Read => (request.pattern.reads(), "reads"),
+            LimitScope::Write => (request.pattern.writes(), "writes"),
+            LimitScope::Sync => (request.pattern.syncs(), "syncs"),
         };
         if !there {
             problems.0.push(Problem {
@@ -53,7 +53,7 @@ pub fn check(request: &Request) -> Result<(), Problems> {
         .slo
         .limits
         .iter()
-        .find(|limit| limit.figure == Figure::Years);
+        .find(|limit| limit.figure == LimitMetric::Years);
     if years.is_some() {
         problems.0.push(Problem {
             origin: String::from("--slo"),

@@ -11,7 +11,7 @@
 //! hosts, a start with a partly used buffer (except the pool's own `start`).
 
 use catalogue::DriveSheet;
-use lab::{GoOn, Lab, Machine, Outcome, Scenario, Work};
+use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario, Work};
 use model::media::DriveConfig;
 use model::tier::{Kind, WriteBackConfig};
 use model::{Gauge, Span};
@@ -19,12 +19,12 @@ use serde::Serialize;
 use text::digits::bytes_decimal;
 use text::problem::Problems;
 
-use super::{Answer, Request, Row, answer, found, part_of, row, since};
+use super::{SizeAnswer, SizeRequest, SizeResult, answer, found, part_of, row, since};
 use crate::decide::profile::{DISKS, Profile};
 use crate::decide::spread;
 use crate::decide::work::Load;
 use crate::review::results::rounded;
-use crate::review::{Scaled, Workload};
+use crate::review::{ScaledDrive, Workload};
 
 /// Number of sizes that are tried, each half of the next.
 const SIZES: u32 = 6;
@@ -82,7 +82,7 @@ impl Busy {
     /// Checks whether a pool has space for the working set, and the scaled pool enough of it.
     fn check(&self, drive: &str, pool: &DriveSheet) -> Result<(), Problems> {
         let whole = pool.capacity;
-        let stretch = Scaled::of(&pool.config).stretch;
+        let stretch = ScaledDrive::smallest_for(&pool.config).stretch;
         let least = LEAST_RANGE * stretch;
         let (what, help) = if self.working_set > whole {
             let room = bytes_decimal(whole as f64);
@@ -127,10 +127,10 @@ pub struct BufferRule {
 pub fn write_buffer(
     drive: &str,
     pool: &DriveSheet,
-    (request, busy): (&Request, &Busy),
+    (request, busy): (&SizeRequest, &Busy),
     lab: &Lab,
-    go_on: GoOn<'_>,
-) -> Result<Answer, Problems> {
+    go_on: ProgressCallback<'_>,
+) -> Result<SizeAnswer, Problems> {
     let (tier, config) = found(pool, |kind| match kind {
         Kind::WriteBack(config) => Some(config.clone()),
         _ => None,
@@ -143,7 +143,7 @@ pub fn write_buffer(
     let mut rows = Vec::new();
     for halvings in (0..SIZES).rev() {
         let bytes = whole >> halvings;
-        let scaled = Scaled::of(&limited(pool, tier, bytes));
+        let scaled = ScaledDrive::smallest_for(&limited(pool, tier, bytes));
         if bytes as f64 / scaled.stretch < LEAST as f64 {
             continue;
         }
@@ -151,7 +151,7 @@ pub fn write_buffer(
         let outcomes = run(pool, &scaled, (request, busy), lab, &tell)?;
         let begins = outcomes.iter().map(|one| pressed(one, scaled.stretch));
         let begins: Vec<Option<f64>> = begins.collect();
-        rows.push(Row {
+        rows.push(SizeResult {
             never_pressed: Some(begins.iter().all(Option::is_none)),
             pressed_seconds: begins
                 .iter()
@@ -161,7 +161,7 @@ pub fn write_buffer(
         });
     }
     let enough = since(&rows, |row| row.never_pressed == Some(true));
-    Ok(Answer {
+    Ok(SizeAnswer {
         buffer_rule: Some(BufferRule {
             working_set_bytes: busy.working_set,
             bytes: rounded(busy.working_set as f64 / WORKING_SET),
@@ -188,7 +188,7 @@ fn limited(pool: &DriveSheet, tier: usize, bytes: u64) -> DriveConfig {
 
 /// Returns when writes were first delayed, in seconds of the whole pool.
 fn pressed(outcome: &Outcome, stretch: f64) -> Option<f64> {
-    let levels = outcome.over_time.of(Gauge::Congestion)?;
+    let levels = outcome.over_time.series(Gauge::Congestion)?;
     let begins = levels.iter().position(|level| *level > 0.0)?;
     let every = outcome.over_time.every.seconds() * stretch;
     Some(rounded((begins + 1) as f64 * every))
@@ -196,16 +196,16 @@ fn pressed(outcome: &Outcome, stretch: f64) -> Option<f64> {
 
 fn run(
     pool: &DriveSheet,
-    scaled: &Scaled,
-    (request, busy): (&Request, &Busy),
+    scaled: &ScaledDrive,
+    (request, busy): (&SizeRequest, &Busy),
     lab: &Lab,
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
 ) -> Result<Vec<Outcome>, Problems> {
     let conditions = &request.conditions;
     let machine = Machine::new(pool, &conditions.host).with_drive(scaled.drive.clone());
     let name = &busy.profile.name;
     let load = Load::of_text(name, busy.text(scaled.stretch))?;
-    let Workload::Jobs(jobs) = &load.yours().workload else {
+    let Workload::Jobs(jobs) = &load.user_workload().workload else {
         return Err(Problems::whole(name, "no job"));
     };
     let length = busy.lasts.seconds() / scaled.stretch;

@@ -20,7 +20,7 @@ pub use buffer::{BufferRule, Busy, write_buffer};
 use std::collections::BTreeMap;
 
 use catalogue::DriveSheet;
-use lab::{GoOn, Lab, Outcome};
+use lab::{Lab, Outcome, ProgressCallback};
 use model::media::DriveConfig;
 use model::tier::{IntentLogConfig, Kind, PoolConfig, ReadCacheConfig, Target, Writes};
 use model::{Gauge, Op};
@@ -29,7 +29,7 @@ use text::problem::Problems;
 use workload::trace::Trace;
 
 use super::life::{self, FirstEnd};
-use super::slo::{Figure, Limit, Of, Slo};
+use super::slo::{Limit, LimitMetric, LimitScope, Slo};
 use super::spread;
 use super::tally::{Reading, Tally};
 use super::work::{Conditions, Load, LoadFacts};
@@ -59,7 +59,7 @@ pub struct Rule {
 
 /// Results of one size.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Row {
+pub struct SizeResult {
     /// Bytes of the log, buffer or cache.
     pub bytes: u64,
     /// IOPS: mean, least and greatest of the seeds.
@@ -85,7 +85,7 @@ pub struct Row {
 
 /// Results with one drive in that place.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct SizeAnswer {
     /// Name of the drive.
     pub drive: String,
     /// Support level of the pool's model.
@@ -106,7 +106,7 @@ pub struct Answer {
     /// largest size; null without a rating or without writes.
     pub first_end: Option<FirstEnd>,
     /// Results by size.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SizeResult>,
     /// The smallest size at and above which all tried sizes are sufficient: never full, writes never delayed, or no
     /// larger size with a clearly higher hit ratio. Null if the largest is not.
     pub enough_bytes: Option<u64>,
@@ -117,7 +117,7 @@ pub struct Answer {
 
 /// Input of a sizing.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct SizeRequest {
     /// Load of the pool.
     pub load: Load,
     /// The limits; empty if there are none.
@@ -136,10 +136,10 @@ pub struct Request {
 pub fn log(
     drive: &str,
     pool: &DriveSheet,
-    request: &Request,
+    request: &SizeRequest,
     lab: &Lab,
-    go_on: GoOn<'_>,
-) -> Result<Answer, Problems> {
+    go_on: ProgressCallback<'_>,
+) -> Result<SizeAnswer, Problems> {
     let (tier, config) = found(pool, |kind| match kind {
         Kind::IntentLog(config) => Some(config.clone()),
         _ => None,
@@ -186,7 +186,7 @@ pub fn log(
     let logged = logged.map(|all| all.iter().sum::<f64>() / all.len().max(1) as f64);
     let held = |outcome: &Outcome| outcome.gauge(Gauge::MostLogBytesHeld).unwrap_or(0.0);
     let enough = since(&rows, |row| row.never_full == Some(true));
-    Ok(Answer {
+    Ok(SizeAnswer {
         most_held_bytes: Some(spread(largest.iter().map(held))),
         first_end: life::first_end(pool, &largest),
         rule: request.inbound.map(|inbound| rule(&config, inbound)),
@@ -213,7 +213,7 @@ pub fn rule(config: &IntentLogConfig, inbound: f64) -> Rule {
 
 /// Converts the share of one step of several into the share of all of them.
 fn part_of(
-    go_on: GoOn<'_>,
+    go_on: ProgressCallback<'_>,
     step: u32,
     steps: u32,
 ) -> impl Fn(f64) -> std::ops::ControlFlow<()> + Sync {
@@ -228,10 +228,10 @@ fn part_of(
 pub fn read_cache(
     drive: &str,
     pool: &DriveSheet,
-    (request, trace): (&Request, &Trace),
+    (request, trace): (&SizeRequest, &Trace),
     lab: &Lab,
-    go_on: GoOn<'_>,
-) -> Result<Answer, Problems> {
+    go_on: ProgressCallback<'_>,
+) -> Result<SizeAnswer, Problems> {
     let (tier, config) = found(pool, |kind| match kind {
         Kind::ReadCache(config) => Some(config.clone()),
         _ => None,
@@ -258,16 +258,16 @@ pub fn read_cache(
             let (hit, missed) = (of(Gauge::HitBytes), of(Gauge::MissBytes));
             hit / (hit + missed).max(1.0)
         };
-        rows.push(Row {
+        rows.push(SizeResult {
             hits: Some(spread(outcomes.iter().map(hit))),
             hits_by_arithmetic: Some(rounded(one_after_the_other(trace, &config, bytes))),
             ..row(bytes, &outcomes, &request.slo, None)
         });
     }
-    let hits = |row: &Row| row.hits.map_or(0.0, |[mean, ..]| mean);
+    let hits = |row: &SizeResult| row.hits.map_or(0.0, |[mean, ..]| mean);
     let best = rows.last().map_or(0.0, hits);
     let enough = since(&rows, |row| hits(row) + WORTH >= best);
-    Ok(Answer {
+    Ok(SizeAnswer {
         first_end,
         ..answer(drive, pool, request, rows, enough)
     })
@@ -276,13 +276,13 @@ pub fn read_cache(
 fn answer(
     drive: &str,
     pool: &DriveSheet,
-    request: &Request,
-    rows: Vec<Row>,
+    request: &SizeRequest,
+    rows: Vec<SizeResult>,
     enough: Option<u64>,
-) -> Answer {
+) -> SizeAnswer {
     let support = support::statement(pool);
     let limited = !request.slo.limits.is_empty();
-    Answer {
+    SizeAnswer {
         drive: drive.to_owned(),
         model: support.grade.name(),
         model_text: support.text,
@@ -299,18 +299,18 @@ fn answer(
 }
 
 /// Returns the size of the first row at and after which `holds` is true for all rows.
-fn since(rows: &[Row], holds: impl Fn(&Row) -> bool) -> Option<u64> {
+fn since(rows: &[SizeResult], holds: impl Fn(&SizeResult) -> bool) -> Option<u64> {
     let after = rows.iter().rev().take_while(|row| holds(row));
     after.last().map(|row| row.bytes)
 }
 
-fn row(bytes: u64, outcomes: &[Outcome], slo: &Slo, never_full: Option<bool>) -> Row {
+fn row(bytes: u64, outcomes: &[Outcome], slo: &Slo, never_full: Option<bool>) -> SizeResult {
     let runs: Vec<&Outcome> = outcomes.iter().collect();
-    let tally = Tally::of(&runs);
+    let tally = Tally::from_runs(&runs);
     let p99 = Limit {
         text: String::from("p99"),
-        of: Of::All,
-        figure: Figure::Percentile(99.0),
+        of: LimitScope::All,
+        figure: LimitMetric::Percentile(99.0),
         bound: f64::INFINITY,
         unit: "us",
     };
@@ -319,7 +319,7 @@ fn row(bytes: u64, outcomes: &[Outcome], slo: &Slo, never_full: Option<bool>) ->
         .iter()
         .map(|limit| tally.reading(limit, None))
         .collect();
-    Row {
+    SizeResult {
         bytes,
         iops: spread(outcomes.iter().map(super::rate_of)),
         p99_us: tally.reading(&p99, None).value.map(rounded),
@@ -351,8 +351,8 @@ fn run(
     pool: &DriveSheet,
     (tier, child): (usize, usize),
     bytes: u64,
-    (request, lab): (&Request, &Lab),
-    go_on: GoOn<'_>,
+    (request, lab): (&SizeRequest, &Lab),
+    go_on: ProgressCallback<'_>,
 ) -> Result<Vec<Outcome>, Problems> {
     let mut smaller = pool.clone();
     if let DriveConfig::Pool(config) = &mut smaller.config {

@@ -24,12 +24,12 @@ use toml_edit::DocumentMut;
 
 use super::drive::{AT_BOUND, bounded, intervals};
 use super::{
-    FURTHEST, Fitted, Freed, Parameter, Residual, STARTS, Target, loss_of, median_error, minimise,
-    starts_in_words,
+    FURTHEST, FitResult, FittedParameter, MeasuredFigure, Parameter, Residual, STARTS, loss_of,
+    median_error, minimise, starts_in_words,
 };
 use crate::ledger::figure::RunFigure;
 use crate::ledger::largest_block;
-use catalogue::change::{self, Stated};
+use catalogue::change::{self, NewFigure};
 use catalogue::{Change, HostSheet};
 use lab::{Lab, Machine, Scenario, in_parallel, to_the_end};
 use text::problem::Problems;
@@ -84,12 +84,12 @@ fn modelled(
             per_command: (*device_time).max(Span::from_ns(1)),
             picoseconds_per_byte: 0,
         });
-        let machine = Machine::of("a null device", device, host.config.clone());
+        let machine = Machine::from_configs("a null device", device, host.config.clone());
         let scenario = Scenario::jobs(machine, Precondition::Fresh, bounded(run, 1), 1);
         let outcome = lab.run(&scenario)?;
-        let figure = |target: &Target| {
+        let figure = |target: &MeasuredFigure| {
             let figure = RunFigure::named(&target.figure()).ok();
-            let value = figure.and_then(|figure| figure.of(&outcome).ok());
+            let value = figure.and_then(|figure| figure.value(&outcome).ok());
             value.unwrap_or(f64::NAN)
         };
         Ok(run.targets.iter().map(figure).collect())
@@ -223,7 +223,7 @@ fn wake(
 ///
 /// # Errors
 /// The base host does not exist; no run is left to fit to; the measured jobs do not fit; the search fails.
-pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
+pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<FitResult, Problems> {
     let all: Vec<usize> = (0..request.measured.len()).collect();
     let held = |run: &usize| request.hold_out > 0 && (run + 1) % request.hold_out == 0;
     let fitted: Vec<usize> = all.iter().copied().filter(|run| !held(run)).collect();
@@ -249,7 +249,7 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
         fixed.push(("completion".into(), "polling".into()));
     }
     let tried = Cell::new(0);
-    let mut parameters: Vec<Freed> = Vec::new();
+    let mut parameters: Vec<FittedParameter> = Vec::new();
     let mut local_optima = Vec::new();
     for stage in &stages {
         let begun = catalogue::host_with(&request.base, &fixed)?;
@@ -273,7 +273,7 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
         let figures = figures.map(|&run| request.measured[run].run.targets.len());
         let ends = intervals(&best, figures.sum(), &loss);
         for ((one, log), (low, high)) in free.iter().zip(&best).zip(ends) {
-            parameters.push(Freed {
+            parameters.push(FittedParameter {
                 parameter: one.clone(),
                 fitted: one.moved(*log),
                 interval: (one.moved(low), one.moved(high)),
@@ -285,7 +285,7 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
     let after = catalogue::host_with(&request.base, &fixed)?;
     let after = modelled(&lab, &after, request, &all)?;
     let residuals = residuals(request, &before, &after, &held);
-    Ok(Fitted {
+    Ok(FitResult {
         toml: toml(request, &base, polling, &parameters, &residuals, &left_out)?,
         parameters,
         left_out,
@@ -354,7 +354,7 @@ fn toml(
     request: &HostRequest,
     base: &HostSheet,
     polling: bool,
-    freed: &[Freed],
+    freed: &[FittedParameter],
     residuals: &[Residual],
     left_out: &[String],
 ) -> Result<String, Problems> {
@@ -365,7 +365,7 @@ fn toml(
     document["name"] = toml_edit::value(&*request.name);
     let source = "fio's results on null devices, see the head of this file";
     if polling {
-        let figure = Stated {
+        let figure = NewFigure {
             value: change::as_value("polling"),
             kind: "measured",
             source,
@@ -380,7 +380,7 @@ fn toml(
             "sleep.exit" => format!("[\"{}\"]", one.fitted),
             _ => one.fitted.clone(),
         };
-        let figure = Stated {
+        let figure = NewFigure {
             value: change::as_value(&value),
             kind: "fitted",
             source,

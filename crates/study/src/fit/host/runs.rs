@@ -12,7 +12,7 @@ use serde_json::Value;
 use workload::job::Job;
 
 use super::super::measured::{Group, entries, figures, jobs_of};
-use super::super::{MeasuredRun, Quantity, Target};
+use super::super::{MeasuredFigure, MeasuredRun, Quantity};
 use crate::ledger::largest_block;
 use text::problem::{Place, Problem, Problems};
 use text::quantity::quantity;
@@ -195,7 +195,7 @@ fn depth(jobs: &[Job]) -> u64 {
 }
 
 /// Returns a warning if small I/Os at QD1 take longer than a host does.
-fn slow(jobs: &[Job], targets: &[Target], device_time: Span) -> Option<String> {
+fn slow(jobs: &[Job], targets: &[MeasuredFigure], device_time: Span) -> Option<String> {
     let mean = targets
         .iter()
         .filter(|target| target.quantity == Quantity::Mean)
@@ -212,7 +212,7 @@ fn slow(jobs: &[Job], targets: &[Target], device_time: Span) -> Option<String> {
 }
 
 /// Returns the mean submission latency, if fio reports it. Engines that wait in the system call have none.
-fn submission(members: &[Value], key: &str, read: bool) -> Option<Target> {
+fn submission(members: &[Value], key: &str, read: bool) -> Option<MeasuredFigure> {
     let number = |member: &Value, name: &str| member[key]["slat_ns"][name].as_f64();
     let (mut sum, mut ios) = (0.0, 0.0);
     for member in members {
@@ -220,7 +220,7 @@ fn submission(members: &[Value], key: &str, read: bool) -> Option<Target> {
         sum += number(member, "mean")? * of;
         ios += of;
     }
-    (sum > 0.0).then(|| Target {
+    (sum > 0.0).then(|| MeasuredFigure {
         read,
         quantity: Quantity::Submission,
         value: sum / ios / 1e3,

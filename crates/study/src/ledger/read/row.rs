@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use toml_edit::{Item, TableLike, Value};
 
-use super::Known;
+use super::MetricNames;
 use crate::ledger::expression::Expression;
 use crate::ledger::figure::{DEEP, RunFigure, of_drive};
-use crate::ledger::{Evidence, Judgement, Published, Row, Tolerance, rows};
+use crate::ledger::{Evidence, Judgement, LedgerRow, PublishedValue, Tolerance, rows};
 use catalogue::{Figure, Kind};
 use text::problem::{Place, nearest};
 use text::toml::{Cursor, Page};
@@ -19,13 +19,13 @@ pub(super) fn row(
     page: &Page<'_>,
     table: &dyn TableLike,
     at: Option<Range<usize>>,
-    known: &Known,
-) -> Option<Row> {
+    known: &MetricNames,
+) -> Option<LedgerRow> {
     let id = table.get("id").and_then(Item::as_str).unwrap_or("row");
     let mut cursor = Cursor::new(page, id, table, at);
     let id = cursor.text("id");
     if !id.is_empty() && !rows::is_id(&id) {
-        cursor.wrong(
+        cursor.add_problem(
             "id",
             format!("`{id}` is not a row id"),
             "ids are as in figures.csv, such as \"S0-073\"",
@@ -39,7 +39,7 @@ pub(super) fn row(
     let expression = match Expression::parse(&metric) {
         Ok(expression) => Some(expression),
         Err(wrong) => {
-            cursor.wrong("metric", wrong.0, "see docs/ledger.md");
+            cursor.add_problem("metric", wrong.0, "see docs/ledger.md");
             None
         }
     };
@@ -60,7 +60,7 @@ pub(super) fn row(
             text: Arc::clone(&page.file.text),
             range,
         });
-    Some(Row {
+    Some(LedgerRow {
         id,
         what,
         conditions,
@@ -76,10 +76,10 @@ pub(super) fn row(
     })
 }
 
-fn published(cursor: &mut Cursor<'_>) -> Option<Published> {
+fn published(cursor: &mut Cursor<'_>) -> Option<PublishedValue> {
     const HELP: &str = "a number, two numbers in brackets, or the claim in quotes";
     let Some(value) = cursor.value("published") else {
-        cursor.wrong("published", "`published` is missing", HELP);
+        cursor.add_problem("published", "`published` is missing", HELP);
         return None;
     };
     let number = |value: &Value| {
@@ -88,18 +88,20 @@ fn published(cursor: &mut Cursor<'_>) -> Option<Published> {
             .or_else(|| value.as_integer().map(|whole| whole as f64))
     };
     let published = match value {
-        Value::String(text) => Some(Published::Words(text.value().clone())),
+        Value::String(text) => Some(PublishedValue::Words(text.value().clone())),
         Value::Array(array) => {
             let numbers: Vec<f64> = array.iter().filter_map(number).collect();
             match numbers[..] {
-                [low, high] if low < high && array.len() == 2 => Some(Published::Range(low, high)),
+                [low, high] if low < high && array.len() == 2 => {
+                    Some(PublishedValue::Range(low, high))
+                }
                 _ => None,
             }
         }
-        _ => number(value).map(Published::Number),
+        _ => number(value).map(PublishedValue::Number),
     };
     if published.is_none() {
-        cursor.wrong("published", "`published` is none of what it can be", HELP);
+        cursor.add_problem("published", "`published` is none of what it can be", HELP);
     }
     published
 }
@@ -112,7 +114,7 @@ struct Uses {
     percentile: f64,
 }
 
-fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> Uses {
+fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &MetricNames) -> Uses {
     let mut uses = Uses::default();
     expression.figures(&mut |owner, name| {
         if known.measurements.contains_key(owner) {
@@ -121,12 +123,12 @@ fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> 
                     let percent = figure.percentile().unwrap_or_default();
                     uses.percentile = uses.percentile.max(percent);
                 }
-                Err(wrong) => cursor.wrong("metric", wrong.0, "see docs/ledger.md"),
+                Err(wrong) => cursor.add_problem("metric", wrong.0, "see docs/ledger.md"),
             }
             uses.measurements.push(owner.to_owned());
         } else if let Some(sheet) = known.drives.get(owner) {
             if let Some(Err(wrong)) = sheet.as_ref().map(|sheet| of_drive(sheet, name)) {
-                cursor.wrong("metric", wrong.0, "`drivelab show` lists a drive's figures");
+                cursor.add_problem("metric", wrong.0, "`drivelab show` lists a drive's figures");
             }
         } else {
             let names = known.measurements.keys().chain(known.drives.keys());
@@ -134,7 +136,7 @@ fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> 
                 || "name it under [measure] or [drives]".into(),
                 |near| format!("did you mean `{near}`?"),
             );
-            cursor.wrong(
+            cursor.add_problem(
                 "metric",
                 format!("there is no measurement or drive `{owner}`"),
                 help,
@@ -149,21 +151,21 @@ fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> 
 
 fn judgement(
     cursor: &mut Cursor<'_>,
-    published: Option<&Published>,
+    published: Option<&PublishedValue>,
     uses: Option<&Uses>,
 ) -> Option<Judgement> {
     const HELP: &str = "write \"=\", \"<\", \">\", \"< 0.5\", \"> 1\" or \"4 to 6\"";
     let written = cursor.maybe_text("is").unwrap_or_else(|| "=".into());
     let tolerance = tolerance(cursor);
     if tolerance.is_some() && written != "=" {
-        cursor.wrong(
+        cursor.add_problem(
             "tolerance",
             "a tolerance belongs to `is = \"=\"` only",
             "the limit itself is in `is`",
         );
     }
     let number = match published? {
-        Published::Number(number) => Some(*number),
+        PublishedValue::Number(number) => Some(*number),
         _ => None,
     };
     let limit = |text: &str| match text.trim() {
@@ -184,7 +186,7 @@ fn judgement(
         Some(("<", rest)) => limit(rest).map(Judgement::Below),
         Some((">", rest)) => limit(rest).map(Judgement::Above),
         _ if written == "between" => match published? {
-            Published::Range(low, high) => Some(Judgement::Between(*low, *high)),
+            PublishedValue::Range(low, high) => Some(Judgement::Between(*low, *high)),
             _ => None,
         },
         _ => written.split_once(" to ").and_then(|(low, high)| {
@@ -197,7 +199,7 @@ fn judgement(
         let help = format!(
             "{HELP}; `=` and a bare `<` or `>` need a published number, `between` needs two"
         );
-        cursor.wrong("is", what, help);
+        cursor.add_problem("is", what, help);
     }
     judgement
 }
@@ -216,7 +218,7 @@ fn tolerance(cursor: &mut Cursor<'_>) -> Option<Tolerance> {
         _ => None,
     };
     if tolerance.is_none() {
-        cursor.wrong(
+        cursor.add_problem(
             "tolerance",
             format!("`{text}` is not a tolerance"),
             "write \"5 %\" or \"factor 1.5\"",
@@ -230,7 +232,7 @@ fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
     let all = [Evidence::Fitted, Evidence::Predicted, Evidence::Catalogue];
     let evidence = all.into_iter().find(|evidence| evidence.name() == word);
     let Some(evidence) = evidence else {
-        cursor.wrong(
+        cursor.add_problem(
             "evidence",
             format!("`{word}` is not a kind of evidence"),
             "write fitted, predicted or catalogue",
@@ -241,7 +243,7 @@ fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
         && uses.measurements.is_empty() != (evidence == Evidence::Catalogue)
     {
         let what = "`catalogue` is for metrics without a measurement, and only for those";
-        cursor.wrong(
+        cursor.add_problem(
             "evidence",
             what,
             "a row with a run must be fitted or predicted",
@@ -257,10 +259,10 @@ const LOAD: &str = "act.load";
 /// so.
 fn check_load(
     cursor: &Cursor<'_>,
-    published: Option<&Published>,
+    published: Option<&PublishedValue>,
     fixes: &[String],
     expression: &Expression,
-    known: &Known,
+    known: &MetricNames,
 ) {
     let mut share = None;
     expression.figures(&mut |owner, name| {
@@ -269,13 +271,13 @@ fn check_load(
     });
     let says = fixes.iter().any(|key| key == LOAD);
     match (share, says) {
-        (Some(share), true) if published == Some(&Published::Number(share)) => {}
-        (Some(share), _) => cursor.wrong(
+        (Some(share), true) if published == Some(&PublishedValue::Number(share)) => {}
+        (Some(share), _) => cursor.add_problem(
             "evidence",
             format!("the load of its run is the one at which {share} % of the reads take 1 ms"),
             format!("write published = {share}, evidence = \"fitted\" and fixes = \"{LOAD}\""),
         ),
-        (None, true) => cursor.wrong(
+        (None, true) => cursor.add_problem(
             "fixes",
             "its metric has no share of reads over 1 ms by which a load is looked for",
             format!(
@@ -294,13 +296,13 @@ fn check_fixes(
     evidence: Option<Evidence>,
     fixes: &[String],
     uses: Option<&Uses>,
-    known: &Known,
+    known: &MetricNames,
 ) {
     if evidence.is_some() && (evidence == Some(Evidence::Fitted)) == fixes.is_empty() {
         let help =
             "such as fixes = \"xpoint.medium.read\", or \"host.noise.mean\" for one of the host";
         let what = "`fixes` belongs to fitted rows, and each of them has it";
-        cursor.wrong("fixes", what, help);
+        cursor.add_problem("fixes", what, help);
     }
     let Some(uses) = uses else { return };
     let figures: Vec<(String, &Figure)> = uses
@@ -322,10 +324,10 @@ fn check_fixes(
         let mut named = figures.iter().filter(|(known, _)| known == key).peekable();
         if named.peek().is_none() {
             let what = format!("the measured drives and hosts have no figure `{key}`");
-            cursor.wrong("fixes", what, "`drivelab show` lists those of a drive");
+            cursor.add_problem("fixes", what, "`drivelab show` lists those of a drive");
         } else if named.all(|(_, figure)| figure.kind == Kind::Assumed) {
             let what = format!("`{key}` is of the kind `assumed` in the catalogue");
-            cursor.wrong(
+            cursor.add_problem(
                 "fixes",
                 what,
                 "what a row fixed is `fitted`, `spec` or `measured` there",
@@ -342,6 +344,6 @@ fn check_fixes(
             figure.file
         );
         let help = format!("write evidence = \"fitted\" and fixes = \"{key}\"");
-        cursor.wrong("evidence", what, help);
+        cursor.add_problem("evidence", what, help);
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of `docs/fidelity.md`.
 
-use super::super::against_sheet::Kind;
+use super::super::against_sheet::MetricKind;
 use super::super::source::collection_of;
 use super::super::{AgainstSheet, COLLECTIONS, SOURCES};
 use super::{Support, Supports, percent};
@@ -21,7 +21,7 @@ impl AgainstSheet {
              data sheet: half within | nine of ten within | half within a factor of |\n\
              | --- | --: | --: | --: | --: | --: | --: | --: |\n",
         );
-        for (kind, compared) in Kind::ALL.iter().zip(&self.kinds) {
+        for (kind, compared) in MetricKind::ALL.iter().zip(&self.kinds) {
             let (model, sheet) = (compared.model, compared.sheet);
             let mut cells = vec![kind.name().to_owned(), compared.rows.to_string()];
             for off in [model, sheet] {

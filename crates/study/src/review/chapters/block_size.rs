@@ -3,13 +3,15 @@
 
 use super::queue_depth;
 use crate::review::chapter::Chapter;
-use crate::review::chart::{Axis, Chart, Choice, DIRECTION, Draws, Lines, Section};
+use crate::review::chart::{
+    ChapterSection, Chart, ChartAxis, ChartChoice, DIRECTION, Draws, LineChart,
+};
 use crate::review::measure::Keep;
-use crate::review::results::Settings;
+use crate::review::results::PointSettings;
 use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite, size};
 use crate::review::verdict::range::{percent, span};
-use crate::review::verdict::{Facts, Seeds, overtakings, sentence};
+use crate::review::verdict::{ReviewView, Seeds, overtakings, sentence};
 use text::digits::{bytes_binary, microseconds};
 use text::words::listed;
 
@@ -27,8 +29,8 @@ impl Chapter for BlockSize {
         "Queue depth 1: latency by block size"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Queue depth 1",
             about: "One I/O in flight, from 512 bytes to 1 MiB. This is the load of a program that waits for each \
@@ -58,7 +60,7 @@ impl Chapter for BlockSize {
         [alone(seeds), crossings(seeds), unaligned(seeds)].concat()
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         let fits = shape.is_one_way() && shape.depth == 1;
         if !fits || !(512..=1 << 20).contains(&shape.bytes) {
             return None;
@@ -67,7 +69,7 @@ impl Chapter for BlockSize {
             align if align >= shape.bytes => "block",
             _ => "sector",
         };
-        Some(Settings {
+        Some(PointSettings {
             alignment: Some(alignment),
             ..shape.settings()?
         })
@@ -77,16 +79,16 @@ impl Chapter for BlockSize {
 const CHART: Chart = Chart {
     id: ID,
     title: "Block sizes at queue depth 1",
-    draws: Draws::Lines(Lines {
+    draws: Draws::Lines(LineChart {
         choices: &[
-            Choice {
+            ChartChoice {
                 name: "pattern",
                 label: "Access",
                 options: &[("random", "Random"), ("sequential", "Sequential")],
                 selects: true,
             },
             DIRECTION,
-            Choice {
+            ChartChoice {
                 name: "alignment",
                 label: "Offsets",
                 options: &[("block", "Block-aligned"), ("sector", "512 B-aligned")],
@@ -96,7 +98,7 @@ const CHART: Chart = Chart {
         metrics: &["mb_s", "iops", "mean", "p50", "p99"],
         metric: "mb_s",
         scale: "log10",
-        axes: &[Axis {
+        axes: &[ChartAxis {
             setting: "block_bytes",
             choice: "",
             kind: "log2",
@@ -135,7 +137,7 @@ fn point(
     PointSpec {
         name: format!("{ID}/{pattern}-{direction}/{alignment}/{}", size(bytes)),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some(pattern),
             block_bytes: Some(bytes),
@@ -143,7 +145,7 @@ fn point(
             alignment: Some(alignment),
             queue_depth: Some(1),
             threads: Some(1),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options,
         threads: vec![(1, 1)],
@@ -158,7 +160,11 @@ fn alone(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let one = |direction| {
         let order = seeds.ranked(|facts, drive| {
-            Some(queue_depth::at(facts, drive, direction, 1)?.latency.mean_us)
+            Some(
+                queue_depth::figures_at_depth(facts, drive, direction, 1)?
+                    .latency
+                    .mean_us,
+            )
         })?;
         let (&(best, least), others) = order.split_first()?;
         let compared: Vec<String> = others
@@ -187,7 +193,7 @@ fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
         ("sequential", "read"),
         ("sequential", "write"),
     ] {
-        let curve = |facts: &Facts<'_>, drive| {
+        let curve = |facts: &ReviewView<'_>, drive| {
             facts.curve(
                 (ID, drive, direction),
                 |point| {
@@ -214,7 +220,7 @@ fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
 /// States the share of the 4 KiB rate that remains with alignment to 512 B only, if much is lost.
 fn unaligned(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
-    let at = |facts: &Facts<'_>, drive: usize, alignment: &str, direction: &str| {
+    let at = |facts: &ReviewView<'_>, drive: usize, alignment: &str, direction: &str| {
         let point = facts.review.find(ID, |point| {
             point.settings.pattern == Some("random")
                 && point.settings.direction == Some(direction)

@@ -9,14 +9,16 @@
 
 use model::Span;
 
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{ALL_METRICS, Axis, Chart, Choice, Draws, Lines, Section};
-use crate::review::course::{Ends, Long, Within};
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{
+    ALL_METRICS, ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LineChart,
+};
+use crate::review::course::{Long, StopCondition, WorkloadRange};
 use crate::review::member::first_to_wear_out;
-use crate::review::pressure::Pressure;
-use crate::review::results::{Measurement, Point, Review, Settings};
+use crate::review::pressure::PressureFigures;
+use crate::review::results::{Measurement, Point, PointSettings, Review};
 use crate::review::slowest::Slowest;
-use crate::review::suite::{Course, Effort, PointSpec, Suite};
+use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
 use crate::review::verdict::Seeds;
 use crate::review::verdict::range::percent;
 use text::digits::{count, digits, duration, significant};
@@ -29,14 +31,14 @@ const DISKS: u32 = 16;
 /// Outstanding I/Os over all disks; HCIBench uses 64 for random and 16 for sequential I/O.
 const OUTSTANDING: [u32; 4] = [16, 64, 128, 256];
 
-struct Profile {
+struct EasyRunProfile {
     name: &'static str,
     rw: &'static str,
     size: (u64, &'static str),
     reads: u32,
 }
 
-const PROFILES: [Profile; 6] = [
+const PROFILES: [EasyRunProfile; 6] = [
     profile("4k100r", "randread", (4 << 10, "4k"), 100),
     profile("4k70r", "randrw", (4 << 10, "4k"), 70),
     profile("4k0r", "randwrite", (4 << 10, "4k"), 0),
@@ -50,8 +52,8 @@ const fn profile(
     rw: &'static str,
     size: (u64, &'static str),
     reads: u32,
-) -> Profile {
-    Profile {
+) -> EasyRunProfile {
+    EasyRunProfile {
         name,
         rw,
         size,
@@ -59,7 +61,7 @@ const fn profile(
     }
 }
 
-const CHOICE: Choice = Choice {
+const CHOICE: ChartChoice = ChartChoice {
     name: "profile",
     label: "Profile",
     options: &[
@@ -85,8 +87,8 @@ impl Chapter for HciBench {
         "HCIBench's profiles"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "HCIBench\u{2019}s profiles",
             about: "The workloads of HCIBench\u{2019}s easy run for one disk group, by outstanding I/Os: 16 virtual disks over 75 % of the cache \
@@ -101,17 +103,17 @@ impl Chapter for HciBench {
         if suite != Suite::Hcibench {
             return Vec::new();
         }
-        let of = |profile: &'static Profile| {
+        let of = |profile: &'static EasyRunProfile| {
             OUTSTANDING.map(|outstanding| {
                 let long = Long {
-                    ends: Ends::After(Span::from_ms(60_000)),
+                    ends: StopCondition::After(Span::from_ms(60_000)),
                     warm: match profile.reads {
                         100 => Span::ZERO,
                         _ => Span::from_ms(300_000),
                     },
                     filled: false,
                     over_time: false,
-                    range: Within::Buffer(0.75),
+                    range: WorkloadRange::Buffer(0.75),
                     scaled: true,
                 };
                 point(ID, profile, outstanding, long)
@@ -125,7 +127,7 @@ impl Chapter for HciBench {
         let mut all = Vec::new();
         for drive in 0..facts.drives() {
             let per_watt = seeds.range(|facts| {
-                let point = at(facts.review, "4k70r", 64)?;
+                let point = find_point(facts.review, "4k70r", 64)?;
                 iops_per_watt(facts.result(point, drive)?)
             });
             if let Some(range) = per_watt {
@@ -139,8 +141,8 @@ impl Chapter for HciBench {
                     }
                 ));
             }
-            let slowest = at(facts.review, "4k0r", 256)
-                .and_then(|point| Slowest::of(facts.result(point, drive)?, "write"));
+            let slowest = find_point(facts.review, "4k0r", 256)
+                .and_then(|point| Slowest::from_measurement(facts.result(point, drive)?, "write"));
             if let Some(slowest) = slowest {
                 all.push(format!(
                     "{}: with 256 outstanding, 4 KiB writes beyond the {}th percentile wait for: {}.",
@@ -153,7 +155,7 @@ impl Chapter for HciBench {
         all
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         const {
             &[
                 row::<0>(Topic::Most, "4k100r, 64 outstanding"),
@@ -162,20 +164,20 @@ impl Chapter for HciBench {
                 row::<3>(Topic::Mixes, "8k50r, 64 outstanding"),
                 row::<4>(Topic::LargeReads, "256k100r, 16 outstanding"),
                 row::<5>(Topic::LargeWrites, "256k0r, 16 outstanding"),
-                Row {
+                SummaryRow {
                     topic: Topic::Mixes,
                     name: "4k70r: IOPS per watt",
                     value: |review, drive| {
-                        let point = at(review, "4k70r", 64)?;
+                        let point = find_point(review, "4k70r", 64)?;
                         iops_per_watt(point.results[drive].as_ref()?).map(count)
                     },
                 },
-                Row {
+                SummaryRow {
                     topic: Topic::Tails,
                     name: "4k0r, 256 outstanding: latency breakdown of the slowest",
                     value: |review, drive| {
-                        let result = at(review, "4k0r", 256)?.results[drive].as_ref()?;
-                        Some(Slowest::of(result, "write")?.words())
+                        let result = find_point(review, "4k0r", 256)?.results[drive].as_ref()?;
+                        Some(Slowest::from_measurement(result, "write")?.words())
                     },
                 },
             ]
@@ -198,10 +200,10 @@ impl Chapter for HciBench {
 const CHART: Chart = Chart {
     id: ID,
     title: "Latency and throughput by outstanding I/Os",
-    draws: Draws::Lines(Lines {
+    draws: Draws::Lines(LineChart {
         choices: &[
             CHOICE,
-            Choice {
+            ChartChoice {
                 name: "direction",
                 label: "Count",
                 options: &[("total", "All"), ("read", "Reads"), ("write", "Writes")],
@@ -211,7 +213,7 @@ const CHART: Chart = Chart {
         metrics: ALL_METRICS,
         metric: "iops",
         scale: "linear",
-        axes: &[Axis {
+        axes: &[ChartAxis {
             setting: "queue_depth",
             choice: "",
             kind: "depth",
@@ -250,14 +252,14 @@ const ANATOMY: Chart = Chart {
 };
 
 /// Returns the row with the figure of a profile at HCIBench's depth.
-const fn row<const PROFILE: usize>(topic: Topic, name: &'static str) -> Row {
-    Row {
+const fn row<const PROFILE: usize>(topic: Topic, name: &'static str) -> SummaryRow {
+    SummaryRow {
         topic,
         name,
         value: |review, drive| {
             let profile = &PROFILES[PROFILE];
             let in_order = profile.size.0 > 8192;
-            let point = at(review, profile.name, if in_order { 16 } else { 64 })?;
+            let point = find_point(review, profile.name, if in_order { 16 } else { 64 })?;
             let result = point.results[drive].as_ref()?;
             let figures = [&result.read, &result.write];
             let rate: f64 = figures.into_iter().flatten().map(|it| it.mb_s).sum();
@@ -271,7 +273,7 @@ const fn row<const PROFILE: usize>(topic: Topic, name: &'static str) -> Row {
 
 fn point(
     chapter: &'static str,
-    profile: &'static Profile,
+    profile: &'static EasyRunProfile,
     outstanding: u32,
     long: Long,
 ) -> PointSpec {
@@ -287,7 +289,7 @@ fn point(
     PointSpec {
         name: format!("{chapter}/{}/{outstanding}", profile.name),
         chapter,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some(match workload::fio::is_random(profile.rw) {
                 true => "random",
@@ -298,16 +300,16 @@ fn point(
             threads: Some(DISKS),
             read_percent: reads,
             profile: Some(profile.name),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options,
         threads: vec![(DISKS, outstanding / DISKS)],
-        course: Course::Long(long),
+        course: RunPolicy::Long(long),
         ..PointSpec::default()
     }
 }
 
-fn at<'a>(review: &'a Review, profile: &str, outstanding: u32) -> Option<&'a Point> {
+fn find_point<'a>(review: &'a Review, profile: &str, outstanding: u32) -> Option<&'a Point> {
     review.find(ID, |point| {
         point.settings.profile == Some(profile) && point.settings.queue_depth == Some(outstanding)
     })
@@ -330,8 +332,8 @@ impl Chapter for WritePressure {
         "Write buffer full"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: FILLS,
             title: "Write buffer full",
             about: "Half an hour of writes over half of the pool: 64 outstanding for random writes, 16 for sequential writes. The write \
@@ -347,11 +349,11 @@ impl Chapter for WritePressure {
             return Vec::new();
         }
         let long = Long {
-            ends: Ends::After(Span::from_ms(1_800_000)),
+            ends: StopCondition::After(Span::from_ms(1_800_000)),
             warm: Span::ZERO,
             filled: false,
             over_time: true,
-            range: Within::Share(0.5),
+            range: WorkloadRange::Share(0.5),
             scaled: true,
         };
         vec![
@@ -381,19 +383,19 @@ impl Chapter for WritePressure {
         all
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[
-            Row {
+            SummaryRow {
                 topic: Topic::OverTime,
                 name: "4k0r over half an hour",
                 value: |review, drive| pressure_row(review, drive, "4k0r"),
             },
-            Row {
+            SummaryRow {
                 topic: Topic::OverTime,
                 name: "256k0r over half an hour",
                 value: |review, drive| pressure_row(review, drive, "256k0r"),
             },
-            Row {
+            SummaryRow {
                 topic: Topic::Wear,
                 name: "4k0r without pause: first member at its rated endurance",
                 value: |review, drive| {
@@ -437,10 +439,12 @@ fn of_profile<'a>(review: &'a Review, profile: &str) -> Option<&'a Point> {
 
 /// Returns text such as `write pressure from 214 s; then 71 % of the rate; congestion 96`, with ranges over the seeds.
 fn pressure_words(seeds: &Seeds<'_>, drive: usize, profile: &str) -> Option<String> {
-    let range = |of: &dyn Fn(&Pressure) -> Option<f64>| {
+    let range = |of: &dyn Fn(&PressureFigures) -> Option<f64>| {
         seeds.range(|facts| {
             let point = of_profile(facts.review, profile)?;
-            of(&Pressure::of(facts.result(point, drive)?)?)
+            of(&PressureFigures::from_measurement(
+                facts.result(point, drive)?,
+            )?)
         })
     };
     let from = range(&|it| Some(it.from_seconds))?.words(duration);
@@ -456,7 +460,7 @@ fn pressure_words(seeds: &Seeds<'_>, drive: usize, profile: &str) -> Option<Stri
 
 fn pressure_row(review: &Review, drive: usize, profile: &str) -> Option<String> {
     let result = of_profile(review, profile)?.results[drive].as_ref()?;
-    Some(match Pressure::of(result) {
+    Some(match PressureFigures::from_measurement(result) {
         Some(found) => {
             let before = found
                 .before_iops

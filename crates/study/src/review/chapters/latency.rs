@@ -5,19 +5,19 @@ use model::Part;
 
 use super::{mix, queue_depth};
 use crate::review::chapter::Chapter;
-use crate::review::chart::{Chart, Draws, Section};
+use crate::review::chart::{ChapterSection, Chart, Draws};
 use crate::review::results::Review;
 use crate::review::verdict::crossing::CLEAR;
 use crate::review::verdict::range::percent;
-use crate::review::verdict::{Facts, Seeds, sentence};
+use crate::review::verdict::{ReviewView, Seeds, sentence};
 use text::digits::microseconds;
 
 const ID: &str = "latency";
 
 /// The chapter.
-pub(crate) struct Latency;
+pub(crate) struct TailLatency;
 
-impl Chapter for Latency {
+impl Chapter for TailLatency {
     fn id(&self) -> &'static str {
         ID
     }
@@ -26,8 +26,8 @@ impl Chapter for Latency {
         self.section().title
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Tail latency",
             about: "A mean hides the rare slow I/Os that users notice. On this axis, each further nine is ten times rarer. The \
@@ -63,8 +63,8 @@ const TAILS: [(usize, &str); 3] = [(4, "100,000"), (3, "10,000"), (2, "1,000")];
 /// States the deepest percentile at QD16 that every seed has for every drive, and the ratio between the drives.
 fn tail(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
-    let at = |facts: &Facts<'_>, drive, direction: &str, index: usize| {
-        queue_depth::at(facts, drive, direction, 16)?
+    let at = |facts: &ReviewView<'_>, drive, direction: &str, index: usize| {
+        queue_depth::figures_at_depth(facts, drive, direction, 16)?
             .latency
             .named()[index]
     };
@@ -106,7 +106,7 @@ fn waits(seeds: &Seeds<'_>) -> Vec<String> {
             let (part, _) = longest(&parts(&seeds.all, drive, band)?)?;
             known.then_some((band, part))
         })?;
-        let same = |facts: &Facts<'_>| {
+        let same = |facts: &ReviewView<'_>| {
             let found = parts(facts, drive, band).and_then(|parts| longest(&parts));
             found.is_some_and(|(longest, _)| longest == part)
         };
@@ -139,7 +139,7 @@ fn waits(seeds: &Seeds<'_>) -> Vec<String> {
 
 /// Returns the mean parts of the reads of a 70/30 mix in a band. fio's latency excludes the time before the thread
 /// issues.
-fn parts(facts: &Facts<'_>, drive: usize, band: usize) -> Option<[f64; Part::COUNT]> {
+fn parts(facts: &ReviewView<'_>, drive: usize, band: usize) -> Option<[f64; Part::COUNT]> {
     let point = mix::of_70(facts.review)?;
     let bands = facts.figures(point, drive, "read")?.bands.as_ref()?;
     let mut parts = bands[band].as_ref()?.parts_us;

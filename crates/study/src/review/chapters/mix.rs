@@ -1,13 +1,15 @@
 //! 4 KiB random mixes from reads only to writes only, in steps of 10 %, with 16 threads at QD1 each.
 
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{ALL_METRICS, Axis, Chart, Choice, Draws, Lines, Section};
-use crate::review::results::{Point, Review, Settings};
-use crate::review::run::Found;
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{
+    ALL_METRICS, ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LineChart,
+};
+use crate::review::results::{Point, PointSettings, Review};
+use crate::review::run::PartialResults;
 use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite};
 use crate::review::verdict::range::percent;
-use crate::review::verdict::{Facts, Seeds};
+use crate::review::verdict::{ReviewView, Seeds};
 use text::digits::{count, microseconds};
 use text::words::listed;
 use workload::job::Mix as Ways;
@@ -26,8 +28,8 @@ impl Chapter for Mix {
         "Mixed reads and writes"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Mixed reads and writes",
             about: "4 KiB random I/O from 16 threads, each with one in flight, from writes only to reads only. On flash, \
@@ -47,9 +49,9 @@ impl Chapter for Mix {
         shares(seeds)
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[
-            Row {
+            SummaryRow {
                 topic: Topic::Mixes,
                 name: "70/30 mix, 16 threads",
                 value: |review, drive| {
@@ -57,7 +59,7 @@ impl Chapter for Mix {
                     Some(format!("{} IOPS", count(total)))
                 },
             },
-            Row {
+            SummaryRow {
                 topic: Topic::Mixes,
                 name: "70/30 mix: 99th of reads",
                 value: |review, drive| {
@@ -76,10 +78,10 @@ impl Chapter for Mix {
         vec![(of("Reads"), "read"), (of("Writes"), "write")]
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         let fits = shape.mix == Ways::ReadWrite && shape.is_small() && shape.depth == 16;
         fits.then(|| {
-            Some(Settings {
+            Some(PointSettings {
                 read_percent: Some(shape.read_percent),
                 ..shape.settings()?
             })
@@ -90,8 +92,8 @@ impl Chapter for Mix {
 const CHART: Chart = Chart {
     id: ID,
     title: "Mixes of reads and writes",
-    draws: Draws::Lines(Lines {
-        choices: &[Choice {
+    draws: Draws::Lines(LineChart {
+        choices: &[ChartChoice {
             name: "direction",
             label: "Count",
             options: &[("total", "All"), ("read", "Reads"), ("write", "Writes")],
@@ -100,7 +102,7 @@ const CHART: Chart = Chart {
         metrics: ALL_METRICS,
         metric: "iops",
         scale: "linear",
-        axes: &[Axis {
+        axes: &[ChartAxis {
             setting: "read_percent",
             choice: "",
             kind: "linear",
@@ -119,14 +121,14 @@ fn point(read_percent: u32) -> PointSpec {
     PointSpec {
         name: format!("{ID}/{read_percent}"),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some("mix"),
             pattern: Some("random"),
             block_bytes: Some(4096),
             queue_depth: Some(16),
             threads: Some(16),
             read_percent: Some(read_percent),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options: vec![
             ("rw", "randrw".into()),
@@ -150,7 +152,7 @@ pub(super) fn of_70(review: &Review) -> Option<&Point> {
 }
 
 /// Returns the IOPS of a drive in a 70/30 mix.
-pub(super) fn saturating(found: &Found<'_>, drive: usize) -> Option<f64> {
+pub(super) fn saturating(found: &PartialResults<'_>, drive: usize) -> Option<f64> {
     let mut points = found.points(ID);
     let point = points.find(|point| point.settings.read_percent == Some(70))?;
     Some(point.results[drive].as_ref()?.iops())
@@ -159,7 +161,7 @@ pub(super) fn saturating(found: &Found<'_>, drive: usize) -> Option<f64> {
 /// Compares the 70/30 mix with reads alone.
 fn shares(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
-    let total = |facts: &Facts<'_>, drive: usize, percent: u32| {
+    let total = |facts: &ReviewView<'_>, drive: usize, percent: u32| {
         Some(
             facts
                 .result(with_reads(facts.review, percent)?, drive)?
@@ -167,7 +169,7 @@ fn shares(seeds: &Seeds<'_>) -> Vec<String> {
         )
     };
     let share =
-        |facts: &Facts<'_>, drive| Some(total(facts, drive, 70)? / total(facts, drive, 100)?);
+        |facts: &ReviewView<'_>, drive| Some(total(facts, drive, 70)? / total(facts, drive, 100)?);
     let Some(mut order) = seeds.ranked(share) else {
         return Vec::new();
     };

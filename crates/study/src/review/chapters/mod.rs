@@ -19,9 +19,9 @@ mod warmup;
 mod yours;
 
 use super::chapter::{Chapter, spreads_of};
-use super::chart::{Section, Spread, Sweep};
+use super::chart::{ChapterSection, LoadCurve, Spread};
 use super::results::{ChapterResults, Finding, Point, Review};
-use super::run::{Found, Runner};
+use super::run::{PartialResults, Runner};
 use super::suite::{PointSpec, SEEDS};
 use super::verdict::{Seeds, convergence};
 use text::problem::Problems;
@@ -30,13 +30,13 @@ use text::problem::Problems;
 pub(crate) const CHAPTERS: &[&dyn Chapter] = &[
     &block_size::BlockSize,
     &queue_depth::QueueDepth,
-    &latency::Latency,
+    &latency::TailLatency,
     &one_thread::OneThread,
     &sequential::Sequential,
     &sequential::SequentialFilled,
     &mix::Mix,
-    &paced::Paced,
-    &sustained::Sustained,
+    &paced::FixedArrivalRate,
+    &sustained::SteadyStateWrite,
     &virten::Virten,
     &perftest::Perftest,
     &hcibench::WritePressure,
@@ -44,14 +44,14 @@ pub(crate) const CHAPTERS: &[&dyn Chapter] = &[
     &slog::Slog,
     &slog::SlogLoads,
     &warmup::Warmup,
-    &under_load::Takes,
+    &under_load::MaximumWriteRate,
     &under_load::UnderLoad,
     &snia::Steady,
     &snia::Iops,
     &snia::Throughput,
     &snia::LatencyTest,
-    &snia::Saturation,
-    &yours::YourOwn,
+    &snia::WriteSaturation,
+    &yours::UserWorkloads,
 ];
 
 /// Id used instead of a chapter's in findings about the method.
@@ -67,7 +67,7 @@ pub(super) fn run(runner: &Runner<'_>) -> Result<Vec<ChapterResults>, Problems> 
             .flat_map(|chapter| chapter.points(suite, effort))
             .collect();
         points = runner.run_all(&specs)?;
-        let found = Found {
+        let found = PartialResults {
             drives: runner.request.drives.len(),
             points: &points,
         };
@@ -101,7 +101,7 @@ pub(super) fn findings(review: &Review) -> Vec<Finding> {
         all.extend(sentences.into_iter().map(|text| Finding { chapter, text }));
     };
     if review.seeds >= SEEDS {
-        let seeds = Seeds::of(review);
+        let seeds = Seeds::from_review(review);
         for chapter in CHAPTERS {
             say(chapter.id(), chapter.sentences(&seeds));
         }
@@ -111,13 +111,13 @@ pub(super) fn findings(review: &Review) -> Vec<Finding> {
 }
 
 /// Returns the chapters that the page of a review shows.
-pub fn sections(review: &Review) -> Vec<Section> {
+pub fn sections(review: &Review) -> Vec<ChapterSection> {
     let shown = CHAPTERS.iter().filter(|chapter| chapter.is_shown(review));
     shown.map(|chapter| chapter.section()).collect()
 }
 
 /// Returns the sweeps of the page's first chart.
-pub fn sweeps(review: &Review) -> Vec<Sweep> {
+pub fn sweeps(review: &Review) -> Vec<LoadCurve> {
     let shown = CHAPTERS.iter().filter(|chapter| chapter.is_shown(review));
     shown
         .flat_map(|chapter| chapter.sweeps())
@@ -136,13 +136,13 @@ pub fn spreads(review: &Review) -> Vec<Spread> {
 
 #[cfg(test)]
 mod tests {
-    use super::paced::Saturation;
+    use super::paced::SaturationRates;
     use super::*;
     use crate::review::suite::{Effort, Suite};
     use model::Span;
 
     fn all(suite: Suite) -> Vec<PointSpec> {
-        let saturation = Saturation {
+        let saturation = SaturationRates {
             read: Some(5e5),
             mix: Some(4e5),
             write: Some(3e5),

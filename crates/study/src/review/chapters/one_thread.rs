@@ -2,8 +2,8 @@
 
 use super::queue_depth;
 use crate::review::chapter::Chapter;
-use crate::review::chart::{Chart, Section};
-use crate::review::results::Settings;
+use crate::review::chart::{ChapterSection, Chart};
+use crate::review::results::PointSettings;
 use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite};
 
@@ -21,8 +21,8 @@ impl Chapter for OneThread {
         "Single-thread scaling: 4 KiB by queue depth"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Single-thread scaling",
             about: "4 KiB random I/O from one thread, which uses one core. With fast drives, that core is the bottleneck.",
@@ -41,7 +41,7 @@ impl Chapter for OneThread {
         points
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         let fits = shape.is_one_way() && shape.is_small() && shape.threads == 1;
         fits.then(|| shape.settings())?
     }
@@ -57,13 +57,13 @@ fn point(direction: &'static str, depth: u32) -> PointSpec {
     PointSpec {
         name: format!("{ID}/{direction}/{depth}"),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some("random"),
             block_bytes: Some(4096),
             queue_depth: Some(depth),
             threads: Some(1),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options: vec![("rw", format!("rand{direction}")), ("bs", "4k".into())],
         threads: vec![(1, depth)],

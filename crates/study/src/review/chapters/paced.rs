@@ -5,9 +5,11 @@
 
 use super::{mix, queue_depth};
 use crate::review::chapter::Chapter;
-use crate::review::chart::{Axis, Chart, Choice, Draws, LATENCIES, Lines, Section, Sweep};
-use crate::review::results::Settings;
-use crate::review::run::Found;
+use crate::review::chart::{
+    ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LATENCIES, LineChart, LoadCurve,
+};
+use crate::review::results::PointSettings;
+use crate::review::run::PartialResults;
 use crate::review::suite::{Effort, PointSpec, Suite};
 
 const ID: &str = "paced";
@@ -21,9 +23,9 @@ const THREADS: u32 = 4;
 const DEPTH: u32 = 64;
 
 /// The chapter.
-pub(crate) struct Paced;
+pub(crate) struct FixedArrivalRate;
 
-impl Chapter for Paced {
+impl Chapter for FixedArrivalRate {
     fn id(&self) -> &'static str {
         ID
     }
@@ -32,8 +34,8 @@ impl Chapter for Paced {
         "Latency at a fixed arrival rate"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Latency at a fixed arrival rate",
             about: "Applications rarely run a drive at saturation. Here, 4 KiB I/Os arrive at random times with a fixed mean rate \
@@ -42,21 +44,26 @@ impl Chapter for Paced {
         }
     }
 
-    fn points_after(&self, suite: Suite, effort: Effort, found: &Found<'_>) -> Vec<PointSpec> {
+    fn points_after(
+        &self,
+        suite: Suite,
+        effort: Effort,
+        found: &PartialResults<'_>,
+    ) -> Vec<PointSpec> {
         if !suite.is_ours() {
             return Vec::new();
         }
-        let of_drive = |drive| Saturation {
+        let of_drive = |drive| SaturationRates {
             read: queue_depth::saturating(found, drive, "read"),
             mix: mix::saturating(found, drive),
             write: queue_depth::saturating(found, drive, "write"),
         };
-        let saturations: Vec<Saturation> = (0..found.drives).map(of_drive).collect();
+        let saturations: Vec<SaturationRates> = (0..found.drives).map(of_drive).collect();
         points(effort, &saturations)
     }
 
-    fn sweeps(&self) -> &'static [Sweep] {
-        &[Sweep {
+    fn sweeps(&self) -> &'static [LoadCurve] {
+        &[LoadCurve {
             chapter: ID,
             direction: "mix",
             label: "70/30 mix",
@@ -68,8 +75,8 @@ impl Chapter for Paced {
 const CHART: Chart = Chart {
     id: ID,
     title: "Latency by arrival rate",
-    draws: Draws::Lines(Lines {
-        choices: &[Choice {
+    draws: Draws::Lines(LineChart {
+        choices: &[ChartChoice {
             name: "direction",
             label: "Workload",
             options: &[
@@ -83,7 +90,7 @@ const CHART: Chart = Chart {
         metric: "p99",
         scale: "log10",
         axes: &[
-            Axis {
+            ChartAxis {
                 setting: "offered_iops",
                 choice: "Rate",
                 kind: "log10",
@@ -93,7 +100,7 @@ const CHART: Chart = Chart {
                 format: "count",
                 range: None,
             },
-            Axis {
+            ChartAxis {
                 setting: "share_of_saturation",
                 choice: "Share of saturation",
                 kind: "linear",
@@ -111,17 +118,17 @@ const CHART: Chart = Chart {
 
 /// Maximum IOPS of each drive in closed loop: read, 70 % read, write. `None` where nothing was measured.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(super) struct Saturation {
+pub(super) struct SaturationRates {
     pub(super) read: Option<f64>,
     pub(super) mix: Option<f64>,
     pub(super) write: Option<f64>,
 }
 
 /// Returns the points for drives with these saturated rates.
-pub(super) fn points(effort: Effort, saturations: &[Saturation]) -> Vec<PointSpec> {
+pub(super) fn points(effort: Effort, saturations: &[SaturationRates]) -> Vec<PointSpec> {
     let mut points = Vec::new();
     for (direction, read_percent) in [("read", 100), ("mix", 70), ("write", 0)] {
-        let of = |saturation: &Saturation| match direction {
+        let of = |saturation: &SaturationRates| match direction {
             "read" => saturation.read,
             "mix" => saturation.mix,
             _ => saturation.write,
@@ -167,7 +174,7 @@ fn point(
     PointSpec {
         name,
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some("random"),
             block_bytes: Some(4096),
@@ -175,7 +182,7 @@ fn point(
             read_percent: (direction == "mix").then_some(read_percent),
             offered_iops: Some(rate),
             share_of_saturation: share,
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options,
         threads: vec![(THREADS, DEPTH)],

@@ -10,9 +10,9 @@
 use model::Span;
 
 use crate::review::chapter::Chapter;
-use crate::review::chart::Section;
+use crate::review::chart::ChapterSection;
 use crate::review::measure::Keep;
-use crate::review::results::Settings;
+use crate::review::results::PointSettings;
 use crate::review::suite::{Effort, PointSpec, Suite, size};
 
 const ID: &str = "perftest";
@@ -29,8 +29,8 @@ impl Chapter for Perftest {
         "nvmecontrol perftest: 32 threads"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "nvmecontrol perftest",
             about: "32 threads in FreeBSD's kernel, each with one command in flight, always at the same address. There is \
@@ -63,14 +63,14 @@ fn point(direction: &'static str, bytes: u64) -> PointSpec {
     PointSpec {
         name: format!("{ID}/{direction}, {}", size(bytes)),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some("one place a thread"),
             block_bytes: Some(bytes),
             queue_depth: Some(THREADS),
             threads: Some(THREADS),
             headline: &["iops", "mb_s"],
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options: vec![
             ("rw", direction.into()),

@@ -1,14 +1,14 @@
 //! 4 KiB random reads and writes at 29 queue depths, spread over up to four threads, because one thread cannot
 //! saturate a fast drive.
 
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{Chart, DIRECTION, Draws, Section, Sweep};
-use crate::review::results::{Figures, Point, Review, Settings};
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{ChapterSection, Chart, DIRECTION, Draws, LoadCurve};
+use crate::review::results::{DirectionResult, Point, PointSettings, Review};
 use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite, spread};
 use crate::review::verdict::crossing::{CLEAR, saturates};
 use crate::review::verdict::range::{ends, span};
-use crate::review::verdict::{Curve, Facts, Seeds, overtakings, peak, sentence};
+use crate::review::verdict::{Curve, ReviewView, Seeds, overtakings, peak, sentence};
 use text::digits::{count, microseconds};
 
 const ID: &str = "queue-depth";
@@ -33,8 +33,8 @@ impl Chapter for QueueDepth {
         "Queue depth: 4 KiB random I/O"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Queue depth",
             about: "4 KiB random I/O at 29 queue depths, spread over up to four threads. Beyond the depth at which a drive \
@@ -58,14 +58,14 @@ impl Chapter for QueueDepth {
         [saturation(seeds), crossings(seeds)].concat()
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &ROWS
     }
 
     fn card(&self, review: &Review, drive: usize) -> Vec<(&'static str, Option<String>)> {
         let at = |direction, depth| of_review(review, drive, direction, depth);
         let iops = |direction| most_iops(review, drive, direction).map(iops_words);
-        let mean = |figures: &Figures| microseconds(figures.latency.mean_us);
+        let mean = |figures: &DirectionResult| microseconds(figures.latency.mean_us);
         vec![
             ("Random read, QD1", at("read", 1).map(mean)),
             ("Random write, QD1", at("write", 1).map(mean)),
@@ -80,15 +80,15 @@ impl Chapter for QueueDepth {
         ]
     }
 
-    fn sweeps(&self) -> &'static [Sweep] {
+    fn sweeps(&self) -> &'static [LoadCurve] {
         &[
-            Sweep {
+            LoadCurve {
                 chapter: ID,
                 direction: "read",
                 label: "Random reads",
                 along: "queue_depth",
             },
-            Sweep {
+            LoadCurve {
                 chapter: ID,
                 direction: "write",
                 label: "Random writes",
@@ -107,7 +107,7 @@ impl Chapter for QueueDepth {
         }
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         let fits = shape.is_one_way() && shape.is_small() && shape.threads >= shape.depth.min(4);
         fits.then(|| shape.settings())?
     }
@@ -134,13 +134,13 @@ fn point(direction: &'static str, depth: u32) -> PointSpec {
     PointSpec {
         name: format!("{ID}/{direction}/{depth}"),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some("random"),
             block_bytes: Some(4096),
             queue_depth: Some(depth),
             threads: Some(depth.min(4)),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options: vec![("rw", format!("rand{direction}")), ("bs", "4k".into())],
         threads: spread(depth, 4),
@@ -158,7 +158,7 @@ pub(super) fn is_in(review: &Review) -> bool {
 
 /// Returns the maximum IOPS over all depths.
 pub(super) fn saturating(
-    found: &crate::review::run::Found<'_>,
+    found: &crate::review::run::PartialResults<'_>,
     drive: usize,
     direction: &str,
 ) -> Option<f64> {
@@ -173,12 +173,12 @@ fn is_at(point: &Point, direction: &str, depth: u32) -> bool {
 }
 
 /// Returns the figures at a depth for these seeds.
-pub(super) fn at<'a>(
-    facts: &Facts<'a>,
+pub(super) fn figures_at_depth<'a>(
+    facts: &ReviewView<'a>,
     drive: usize,
     direction: &str,
     depth: u32,
-) -> Option<&'a Figures> {
+) -> Option<&'a DirectionResult> {
     let point = facts
         .review
         .find(ID, |point| is_at(point, direction, depth))?;
@@ -190,9 +190,9 @@ fn of_review<'a>(
     drive: usize,
     direction: &str,
     depth: u32,
-) -> Option<&'a Figures> {
+) -> Option<&'a DirectionResult> {
     let point = review.find(ID, |point| is_at(point, direction, depth))?;
-    point.results[drive].as_ref()?.of(direction)
+    point.results[drive].as_ref()?.direction(direction)
 }
 
 fn most_iops(review: &Review, drive: usize, direction: &str) -> Option<f64> {
@@ -203,32 +203,32 @@ fn iops_words(iops: f64) -> String {
     format!("{} IOPS", count(iops))
 }
 
-const ROWS: [Row; 8] = [
-    Row {
+const ROWS: [SummaryRow; 8] = [
+    SummaryRow {
         topic: Topic::Alone,
         name: "4 KiB random read, QD1: mean",
         value: |review, drive| {
             of_review(review, drive, "read", 1).map(|f| microseconds(f.latency.mean_us))
         },
     },
-    Row {
+    SummaryRow {
         topic: Topic::Alone,
         name: "4 KiB random write, QD1: mean",
         value: |review, drive| {
             of_review(review, drive, "write", 1).map(|f| microseconds(f.latency.mean_us))
         },
     },
-    Row {
+    SummaryRow {
         topic: Topic::Most,
         name: "4 KiB random read: peak IOPS (reached at)",
         value: |review, drive| peak_words(review, drive, "read"),
     },
-    Row {
+    SummaryRow {
         topic: Topic::Most,
         name: "4 KiB random write: peak IOPS (reached at)",
         value: |review, drive| peak_words(review, drive, "write"),
     },
-    Row {
+    SummaryRow {
         topic: Topic::Tails,
         name: "4 KiB random read, QD16: 99th",
         value: |review, drive| {
@@ -236,7 +236,7 @@ const ROWS: [Row; 8] = [
             figures.latency.p99_us.map(microseconds)
         },
     },
-    Row {
+    SummaryRow {
         topic: Topic::Tails,
         name: "4 KiB random read, QD16: 99.999th",
         value: |review, drive| {
@@ -244,7 +244,7 @@ const ROWS: [Row; 8] = [
             figures.latency.p99_999_us.map(microseconds)
         },
     },
-    Row {
+    SummaryRow {
         topic: Topic::Tails,
         name: "4 KiB random write, QD16: 99.999th",
         value: |review, drive| {
@@ -252,7 +252,7 @@ const ROWS: [Row; 8] = [
             figures.latency.p99_999_us.map(microseconds)
         },
     },
-    Row {
+    SummaryRow {
         topic: Topic::Wear,
         name: "Write amplification, steady",
         value: |review, drive| {
@@ -269,7 +269,7 @@ fn peak_words(review: &Review, drive: usize, direction: &str) -> Option<String> 
     let enough = review.find(ID, |point| {
         let figures = point.results[drive]
             .as_ref()
-            .and_then(|found| found.of(direction));
+            .and_then(|found| found.direction(direction));
         point.settings.direction == Some(direction)
             && figures.is_some_and(|figures| figures.iops >= SATURATED * best)
     })?;
@@ -277,7 +277,7 @@ fn peak_words(review: &Review, drive: usize, direction: &str) -> Option<String> 
     Some(format!("{} (QD{depth})", iops_words(best)))
 }
 
-fn by_depth(facts: &Facts<'_>, drive: usize, direction: &str) -> Curve {
+fn by_depth(facts: &ReviewView<'_>, drive: usize, direction: &str) -> Curve {
     facts.curve(
         (ID, drive, direction),
         |_| true,
@@ -328,7 +328,7 @@ fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     for direction in ["read", "write"] {
         sentences.extend(leader(seeds, direction));
-        let curve = |facts: &Facts<'_>, drive| by_depth(facts, drive, direction);
+        let curve = |facts: &ReviewView<'_>, drive| by_depth(facts, drive, direction);
         let at = |x| match x {
             (low, high) if low == high => format!("at QD{low}"),
             x => format!("between {}", at_depth(x).replace(" to ", " and ")),
@@ -347,7 +347,7 @@ fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
 /// States at which depth the fastest drive exceeds the maximum of each other drive at any depth.
 fn leader(seeds: &Seeds<'_>, direction: &str) -> Option<String> {
     let facts = &seeds.all;
-    let most = |facts: &Facts<'_>, drive| peak(&by_depth(facts, drive, direction));
+    let most = |facts: &ReviewView<'_>, drive| peak(&by_depth(facts, drive, direction));
     let order = seeds.ranked(most)?;
     let [.., (second, _), (leader, _)] = order[..] else {
         return None;

@@ -5,14 +5,14 @@
 use model::media::Precondition;
 
 use super::queue_depth;
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{Chart, Section};
-use crate::review::results::{Point, Review, Settings};
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{ChapterSection, Chart};
+use crate::review::results::{Point, PointSettings, Review};
 use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite};
 use crate::review::verdict::crossing::CLEAR;
 use crate::review::verdict::range::SeedRange;
-use crate::review::verdict::{Facts, Seeds, peak};
+use crate::review::verdict::{ReviewView, Seeds, peak};
 use text::digits::megabytes_a_second;
 use text::words::listed;
 
@@ -40,13 +40,13 @@ impl Chapter for Sequential {
         "Sequential, on drives overwritten at random: 128 KiB by queue depth"
     }
 
-    fn section(&self) -> Section {
+    fn section(&self) -> ChapterSection {
         const CHARTS: [Chart; 1] = [Chart::by_depth(
             SCATTERED,
             "128 KiB sequential I/O by queue depth, overwritten at random before",
             "mb_s",
         )];
-        Section {
+        ChapterSection {
             id: SCATTERED,
             title: "Sequential",
             about: "128 KiB sequential I/O from one thread: copies, scans, backups, logs. As in the chapters above, \
@@ -71,14 +71,14 @@ impl Chapter for Sequential {
         rates(seeds)
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[
-            Row {
+            SummaryRow {
                 topic: Topic::LargeReads,
                 name: "128 KiB sequential read, overwritten at random: peak",
                 value: |review, drive| most(review, SCATTERED, drive, "read"),
             },
-            Row {
+            SummaryRow {
                 topic: Topic::LargeWrites,
                 name: "128 KiB sequential write, overwritten at random: peak",
                 value: |review, drive| most(review, SCATTERED, drive, "write"),
@@ -115,7 +115,7 @@ impl Chapter for Sequential {
         }
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         shown(shape)
     }
 }
@@ -129,13 +129,13 @@ impl Chapter for SequentialFilled {
         "Sequential, on sequentially filled drives: 128 KiB by queue depth"
     }
 
-    fn section(&self) -> Section {
+    fn section(&self) -> ChapterSection {
         const CHARTS: [Chart; 1] = [Chart::by_depth(
             IN_ORDER,
             "128 KiB sequential I/O by queue depth, filled in order before",
             "mb_s",
         )];
-        Section {
+        ChapterSection {
             id: IN_ORDER,
             title: "Sequential, on filled drives",
             about: "128 KiB sequential I/O on drives that were filled sequentially, the usual condition of data sheets.",
@@ -151,14 +151,14 @@ impl Chapter for SequentialFilled {
         both_ways(FEWER_DEPTHS.into_iter(), point)
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[
-            Row {
+            SummaryRow {
                 topic: Topic::LargeReads,
                 name: "128 KiB sequential read, filled in order: peak",
                 value: |review, drive| most(review, IN_ORDER, drive, "read"),
             },
-            Row {
+            SummaryRow {
                 topic: Topic::LargeWrites,
                 name: "128 KiB sequential write, filled in order: peak",
                 value: |review, drive| most(review, IN_ORDER, drive, "write"),
@@ -166,7 +166,7 @@ impl Chapter for SequentialFilled {
         ]
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         shown(shape)
     }
 
@@ -195,13 +195,13 @@ fn point(
     PointSpec {
         name: format!("{chapter}/{direction}/{depth}"),
         chapter,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some("sequential"),
             block_bytes: Some(128 << 10),
             queue_depth: Some(depth),
             threads: Some(1),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         state,
         options: vec![("rw", direction.into()), ("bs", "128k".into())],
@@ -211,7 +211,7 @@ fn point(
     }
 }
 
-fn shown(shape: &Shape) -> Option<Settings> {
+fn shown(shape: &Shape) -> Option<PointSettings> {
     let in_order = shape.is_one_way() && !shape.random;
     let fits = in_order && shape.bytes == 128 << 10 && shape.threads == 1;
     fits.then(|| shape.settings())?
@@ -225,7 +225,7 @@ fn most(review: &Review, chapter: &str, drive: usize, direction: &str) -> Option
 /// States the maximum sequential bandwidth of each drive in both states.
 fn rates(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
-    let most = |facts: &Facts<'_>, chapter: &str, drive: usize, direction: &str| {
+    let most = |facts: &ReviewView<'_>, chapter: &str, drive: usize, direction: &str| {
         peak(&facts.curve(
             (chapter, drive, direction),
             |_| true,

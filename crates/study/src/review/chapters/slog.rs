@@ -8,12 +8,14 @@
 
 use model::Span;
 
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{ALL_METRICS, Axis, Chart, Choice, Draws, Lines, Section};
-use crate::review::course::{Ends, Long, Within};
-use crate::review::results::{Measurement, Point, Review, Settings};
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{
+    ALL_METRICS, ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LineChart,
+};
+use crate::review::course::{Long, StopCondition, WorkloadRange};
+use crate::review::results::{Measurement, Point, PointSettings, Review};
 use crate::review::slowest::Slowest;
-use crate::review::suite::{Course, Effort, PointSpec, Suite};
+use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
 use crate::review::verdict::Seeds;
 use text::digits::{count, microseconds};
 
@@ -30,10 +32,10 @@ const THREADS: [u32; 4] = [1, 4, 16, 64];
 
 /// Counted time: two transaction groups.
 const COUNTED: Span = Span::from_ms(10_000);
-const RANGE: Within = Within::Bytes(1 << 30);
+const RANGE: WorkloadRange = WorkloadRange::Bytes(1 << 30);
 
 const LONG: Long = Long {
-    ends: Ends::After(COUNTED),
+    ends: StopCondition::After(COUNTED),
     warm: Span::from_ms(1_000),
     filled: true,
     over_time: false,
@@ -53,8 +55,8 @@ impl Chapter for Slog {
         "Synchronous writes"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Synchronous writes",
             about: "Random writes that must be durable before they are acknowledged (O_SYNC), one outstanding in each thread, \
@@ -77,7 +79,7 @@ impl Chapter for Slog {
         let of = |drive| {
             let rate = |threads| {
                 seeds.range(|facts| {
-                    let point = at(facts.review, "4k", threads)?;
+                    let point = find_point(facts.review, "4k", threads)?;
                     Some(facts.result(point, drive)?.iops())
                 })
             };
@@ -92,13 +94,13 @@ impl Chapter for Slog {
         (0..facts.drives()).filter_map(of).collect()
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[
-            Row {
+            SummaryRow {
                 topic: Topic::Alone,
                 name: "4 KiB sync write, 1 thread",
                 value: |review, drive| {
-                    let result = result(at(review, "4k", 1)?, drive)?;
+                    let result = result(find_point(review, "4k", 1)?, drive)?;
                     let mean = result.write.as_ref()?.latency.mean_us;
                     Some(format!(
                         "{} IOPS, {}",
@@ -107,28 +109,30 @@ impl Chapter for Slog {
                     ))
                 },
             },
-            Row {
+            SummaryRow {
                 topic: Topic::Most,
                 name: "4 KiB sync write, 64 threads",
                 value: |review, drive| {
-                    let iops = result(at(review, "4k", 64)?, drive)?.iops();
+                    let iops = result(find_point(review, "4k", 64)?, drive)?.iops();
                     Some(format!("{} IOPS", count(iops)))
                 },
             },
-            Row {
+            SummaryRow {
                 topic: Topic::LargeWrites,
                 name: "128 KiB sync write, 16 threads",
                 value: |review, drive| {
-                    let write = result(at(review, "128k", 16)?, drive)?.write.as_ref()?;
+                    let write = result(find_point(review, "128k", 16)?, drive)?
+                        .write
+                        .as_ref()?;
                     Some(text::digits::megabytes_a_second(write.mb_s))
                 },
             },
-            Row {
+            SummaryRow {
                 topic: Topic::Tails,
                 name: "4 KiB sync write, 16 threads: latency breakdown of the slowest",
                 value: |review, drive| {
-                    let result = result(at(review, "4k", 16)?, drive)?;
-                    Some(Slowest::of(result, "write")?.words())
+                    let result = result(find_point(review, "4k", 16)?, drive)?;
+                    Some(Slowest::from_measurement(result, "write")?.words())
                 },
             },
         ]
@@ -146,8 +150,8 @@ impl Chapter for Slog {
 const CHART: Chart = Chart {
     id: ID,
     title: "Synchronous writes by threads",
-    draws: Draws::Lines(Lines {
-        choices: &[Choice {
+    draws: Draws::Lines(LineChart {
+        choices: &[ChartChoice {
             name: "profile",
             label: "Size",
             options: &[
@@ -161,7 +165,7 @@ const CHART: Chart = Chart {
         metrics: ALL_METRICS,
         metric: "iops",
         scale: "linear",
-        axes: &[Axis {
+        axes: &[ChartAxis {
             setting: "threads",
             choice: "",
             kind: "depth",
@@ -186,14 +190,14 @@ fn point(bytes: u64, profile: &'static str, threads: u32) -> PointSpec {
     PointSpec {
         name: format!("{ID}/{profile}/{threads}"),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some("write"),
             pattern: Some("random"),
             block_bytes: Some(bytes),
             queue_depth: Some(threads),
             threads: Some(threads),
             profile: Some(profile),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options: vec![
             ("rw", "randwrite".into()),
@@ -201,12 +205,12 @@ fn point(bytes: u64, profile: &'static str, threads: u32) -> PointSpec {
             ("sync", "1".into()),
         ],
         threads: vec![(threads, 1)],
-        course: Course::Long(LONG),
+        course: RunPolicy::Long(LONG),
         ..PointSpec::default()
     }
 }
 
-fn at<'a>(review: &'a Review, profile: &str, threads: u32) -> Option<&'a Point> {
+fn find_point<'a>(review: &'a Review, profile: &str, threads: u32) -> Option<&'a Point> {
     review.find(ID, |point| {
         point.settings.profile == Some(profile) && point.settings.threads == Some(threads)
     })
@@ -228,8 +232,8 @@ impl Chapter for SlogLoads {
         "Server workloads"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: LOADS,
             title: "Server workloads",
             about: "Three workloads. NFS: eight clients that write 32 KiB each time, every write stable, with a COMMIT after \
@@ -244,13 +248,13 @@ impl Chapter for SlogLoads {
         if suite != Suite::Slog {
             return Vec::new();
         }
-        let minute = Ends::After(Span::from_ms(60_000));
+        let minute = StopCondition::After(Span::from_ms(60_000));
         let async_write = Long {
             ends: minute,
             warm: Span::ZERO,
             filled: false,
             over_time: true,
-            range: Within::Bytes(16 << 30),
+            range: WorkloadRange::Bytes(16 << 30),
             scaled: false,
         };
         let over_time = Long {
@@ -279,19 +283,19 @@ impl Chapter for SlogLoads {
         ]
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[
-            Row {
+            SummaryRow {
                 topic: Topic::OverTime,
                 name: "NFS, 8 clients, 32 KiB",
                 value: |review, drive| of_load(review, drive, "NFS, 8 clients"),
             },
-            Row {
+            SummaryRow {
                 topic: Topic::OverTime,
                 name: "Database log, 8 KiB + fdatasync",
                 value: |review, drive| of_load(review, drive, "database log"),
             },
-            Row {
+            SummaryRow {
                 topic: Topic::OverTime,
                 name: "Asynchronous, 128 KiB, one minute",
                 value: |review, drive| of_load(review, drive, "asynchronous"),
@@ -322,18 +326,18 @@ fn load(
     PointSpec {
         name: format!("{LOADS}/{name}"),
         chapter: LOADS,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some("write"),
             pattern: Some("sequential"),
             block_bytes: bytes.map(|it| it.0),
             queue_depth: Some(threads.0 * threads.1),
             threads: Some(threads.0),
             profile: Some(name),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options,
         threads: vec![threads],
-        course: Course::Long(long),
+        course: RunPolicy::Long(long),
         ..PointSpec::default()
     }
 }

@@ -9,13 +9,15 @@
 use model::media::Precondition;
 
 use super::sustained::ends_of_cliff;
-use crate::measure::{Phase, Plan, Step};
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{ALL_METRICS, Axis, Chart, Choice, Draws, LATENCIES, Lines, Section};
+use crate::measure::{Phase, Plan, PlanStep};
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{
+    ALL_METRICS, ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LATENCIES, LineChart,
+};
 use crate::review::measure::Keep;
-use crate::review::results::{Measurement, Point, Review, Settings};
+use crate::review::results::{Measurement, Point, PointSettings, Review};
 use crate::review::shape::Shape;
-use crate::review::suite::{Course, Effort, PointSpec, Suite};
+use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
 use crate::review::verdict::Seeds;
 use text::digits::{count, megabytes_a_second, microseconds};
 use workload::job::Mix;
@@ -52,7 +54,7 @@ const MIXES: [(u32, &str); 7] = [
 fn steps(
     chapter: &'static str,
     plan: &'static str,
-    wanted: impl Fn(&Step) -> bool,
+    wanted: impl Fn(&PlanStep) -> bool,
 ) -> Vec<PointSpec> {
     let read = Plan::named(plan).unwrap_or_else(|wrong| panic!("{wrong}"));
     let steps = read.in_phase(Phase::Round).filter(|step| wanted(step));
@@ -60,7 +62,7 @@ fn steps(
 }
 
 /// Returns the job of the plan's step, without its end.
-fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
+fn point(chapter: &'static str, plan: &'static str, step: &PlanStep) -> PointSpec {
     let number = |key: &str| step.option(key).and_then(|it| it.parse::<u32>().ok());
     let rw = step.option("rw").unwrap_or("read");
     let (direction, reads) = match (rw, number("rwmixread")) {
@@ -81,7 +83,7 @@ fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
     PointSpec {
         name: format!("{chapter}/{plan}/{}", step.name),
         chapter,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some(if is_random { "random" } else { "sequential" }),
             block_bytes: step.block_bytes(),
@@ -89,12 +91,12 @@ fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
             threads: Some(threads),
             read_percent: Some(reads),
             profile: mix.map(|(_, name)| *name),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         state: Precondition::Fresh,
         options: options.collect(),
         threads: vec![(threads, depth)],
-        course: Course::Rounds(plan),
+        course: RunPolicy::Rounds(plan),
         keep: Keep { bands: false },
         begins_elsewhere: !is_random,
         ..PointSpec::default()
@@ -102,14 +104,14 @@ fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
 }
 
 /// Returns the settings of a point that runs the same workload, apart from the queue depth.
-fn shown(shape: &Shape) -> Option<Settings> {
+fn shown(shape: &Shape) -> Option<PointSettings> {
     let reads = match shape.mix {
         Mix::Read => 100,
         Mix::Write => 0,
         _ => shape.read_percent,
     };
     let (_, profile) = MIXES.iter().find(|(known, _)| *known == reads)?;
-    Some(Settings {
+    Some(PointSettings {
         read_percent: Some(reads),
         profile: Some(profile),
         ..shape.settings()?
@@ -123,7 +125,7 @@ fn result<'a>(review: &'a Review, drive: usize, name: &str) -> Option<&'a Measur
 }
 
 fn mean_and_longest(review: &Review, drive: usize, name: &str, way: &str) -> Option<String> {
-    let latency = &result(review, drive, name)?.of(way)?.latency;
+    let latency = &result(review, drive, name)?.direction(way)?.latency;
     Some(format!(
         "{}, {}",
         microseconds(latency.mean_us),
@@ -143,8 +145,8 @@ impl Chapter for Steady {
         "Steady-state rounds"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: STEADY,
             title: "Steady-state rounds",
             about: "A new drive is written sequentially twice. Then all steps of a test are repeated in rounds on the same drive until \
@@ -171,8 +173,8 @@ impl Chapter for Steady {
         TESTS.iter().flat_map(of).collect()
     }
 
-    fn rows(&self) -> &'static [Row] {
-        &[Row {
+    fn rows(&self) -> &'static [SummaryRow] {
+        &[SummaryRow {
             topic: Topic::OverTime,
             name: "4 KiB random write by round",
             value: |review, drive| {
@@ -204,8 +206,8 @@ impl Chapter for Iops {
         "IOPS test"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: IOPS,
             title: "IOPS test",
             about: "Random I/O with seven mixes and eight block sizes, four threads with 32 in flight each, over the last five rounds of \
@@ -221,7 +223,7 @@ impl Chapter for Iops {
         }
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         let is_here = shape.random && (shape.threads, shape.depth) == (4, 128);
         shown(shape).filter(|_| is_here)
     }
@@ -250,9 +252,9 @@ impl Chapter for Iops {
         (0..facts.drives()).filter_map(of).collect()
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[
-            Row {
+            SummaryRow {
                 topic: Topic::Most,
                 name: "SNIA: 4 KiB random read",
                 value: |review, drive| {
@@ -262,7 +264,7 @@ impl Chapter for Iops {
                     ))
                 },
             },
-            Row {
+            SummaryRow {
                 topic: Topic::Most,
                 name: "SNIA: 4 KiB random write",
                 value: |review, drive| {
@@ -276,7 +278,7 @@ impl Chapter for Iops {
     }
 }
 
-const SIZES: Axis = Axis {
+const SIZES: ChartAxis = ChartAxis {
     setting: "block_bytes",
     choice: "",
     kind: "log2",
@@ -287,7 +289,7 @@ const SIZES: Axis = Axis {
     range: None,
 };
 
-const WHOSE: Choice = Choice {
+const WHOSE: ChartChoice = ChartChoice {
     name: "direction",
     label: "Count",
     options: &[("total", "All"), ("read", "Reads"), ("write", "Writes")],
@@ -309,9 +311,9 @@ const MATRIX: Chart = Chart {
 const BY_SIZE: Chart = Chart {
     id: IOPS,
     title: "One mix by block size",
-    draws: Draws::Lines(Lines {
+    draws: Draws::Lines(LineChart {
         choices: &[
-            Choice {
+            ChartChoice {
                 name: "profile",
                 label: "Reads/writes",
                 options: &[
@@ -348,8 +350,8 @@ impl Chapter for Throughput {
         "Throughput test"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: THROUGHPUT,
             title: "Throughput test",
             about: "Sequential reads and writes, 32 in flight, over the last five rounds: 128 KiB on a new drive filled with these \
@@ -368,12 +370,12 @@ impl Chapter for Throughput {
             .collect()
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         let is_here = !shape.random && (shape.threads, shape.depth) == (1, 32);
         shown(shape).filter(|_| is_here)
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         const {
             &[
                 row::<0>(Topic::LargeReads, "SNIA: 128 KiB sequential read"),
@@ -392,13 +394,13 @@ const LARGE: [(&str, &str); 4] = [
     ("snia-throughput/snia-throughput-1m/r0-1024k", "write"),
 ];
 
-const fn row<const WHICH: usize>(topic: Topic, name: &'static str) -> Row {
-    Row {
+const fn row<const WHICH: usize>(topic: Topic, name: &'static str) -> SummaryRow {
+    SummaryRow {
         topic,
         name,
         value: |review, drive| {
             let (name, way) = LARGE[WHICH];
-            let figures = result(review, drive, name)?.of(way)?;
+            let figures = result(review, drive, name)?.direction(way)?;
             Some(megabytes_a_second(figures.mb_s))
         },
     }
@@ -416,8 +418,8 @@ impl Chapter for LatencyTest {
         "Latency test"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: LATENCY,
             title: "Latency test",
             about: "Random I/O from one thread at QD1, over the last five rounds. Maximum latencies are in the table on \
@@ -433,21 +435,21 @@ impl Chapter for LatencyTest {
         }
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         let is_here = shape.random && shape.depth == 1;
         shown(shape).filter(|_| is_here)
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         &[
-            Row {
+            SummaryRow {
                 topic: Topic::Alone,
                 name: "SNIA: 4 KiB read, mean and longest",
                 value: |review, drive| {
                     mean_and_longest(review, drive, "snia-latency/snia-latency/r100-4k", "read")
                 },
             },
-            Row {
+            SummaryRow {
                 topic: Topic::Alone,
                 name: "SNIA: 4 KiB write, mean and longest",
                 value: |review, drive| {
@@ -461,9 +463,9 @@ impl Chapter for LatencyTest {
 const ALONE: Chart = Chart {
     id: LATENCY,
     title: "Latency at queue depth 1",
-    draws: Draws::Lines(Lines {
+    draws: Draws::Lines(LineChart {
         choices: &[
-            Choice {
+            ChartChoice {
                 name: "profile",
                 label: "Reads/writes",
                 options: &[("100/0", "100/0"), ("65/35", "65/35"), ("0/100", "0/100")],
@@ -481,9 +483,9 @@ const ALONE: Chart = Chart {
 };
 
 /// The chapter on random writes that begin on a new drive.
-pub(crate) struct Saturation;
+pub(crate) struct WriteSaturation;
 
-impl Chapter for Saturation {
+impl Chapter for WriteSaturation {
     fn id(&self) -> &'static str {
         SATURATION
     }
@@ -492,8 +494,8 @@ impl Chapter for Saturation {
         "Write saturation test"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: SATURATION,
             title: "Write saturation test",
             about: "4 KiB random writes on a new drive, four threads with 32 in flight each, until five times the capacity has been \
@@ -509,14 +511,14 @@ impl Chapter for Saturation {
         let mut points = steps(SATURATION, TESTS[0].0, |step| step.is_tracked);
         for point in &mut points {
             point.name = format!("{SATURATION}/random-write");
-            point.course = Course::UntilSteady;
+            point.course = RunPolicy::UntilSteady;
             point.settings.profile = None;
         }
         points
     }
 
-    fn rows(&self) -> &'static [Row] {
-        &[Row {
+    fn rows(&self) -> &'static [SummaryRow] {
+        &[SummaryRow {
             topic: Topic::OverTime,
             name: "SNIA write saturation: fresh, then at the end",
             value: |review, drive| {
@@ -573,7 +575,7 @@ mod tests {
             for point in points {
                 let text = point.text(7, Span::ZERO, Span::from_ms(5));
                 let jobs = crate::review::run::jobs("step", &text).expect("a job");
-                let shape = Shape::of(&jobs).expect("one workload");
+                let shape = Shape::from_jobs(&jobs).expect("one workload");
                 let shown = |of: &dyn Chapter| of.shows(&shape);
                 assert_eq!(shown(chapter), Some(point.settings), "{}", point.name);
                 let others = chapters.iter().filter(|(of, _)| shown(*of).is_some());

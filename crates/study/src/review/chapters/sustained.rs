@@ -3,13 +3,13 @@
 
 use model::media::Precondition;
 
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{Chart, Draws, Section};
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{ChapterSection, Chart, Draws};
 use crate::review::measure::Keep;
-use crate::review::results::{Measurement, Settings};
-use crate::review::suite::{Course, Effort, PointSpec, Suite};
+use crate::review::results::{Measurement, PointSettings};
+use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
 use crate::review::verdict::range::percent;
-use crate::review::verdict::{Facts, Seeds};
+use crate::review::verdict::{ReviewView, Seeds};
 use text::digits::count;
 
 const THREADS: u32 = 4;
@@ -18,9 +18,9 @@ const DEPTH: u32 = 8;
 const ID: &str = "sustained";
 
 /// The chapter.
-pub(crate) struct Sustained;
+pub(crate) struct SteadyStateWrite;
 
-impl Chapter for Sustained {
+impl Chapter for SteadyStateWrite {
     fn id(&self) -> &'static str {
         ID
     }
@@ -29,8 +29,8 @@ impl Chapter for Sustained {
         "Steady-state write"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Steady-state write",
             about: "4 KiB random writes from fresh, 32 in flight. A flash drive starts fast. Its rate drops when \
@@ -50,8 +50,8 @@ impl Chapter for Sustained {
         falls_of(seeds)
     }
 
-    fn rows(&self) -> &'static [Row] {
-        &[Row {
+    fn rows(&self) -> &'static [SummaryRow] {
+        &[SummaryRow {
             topic: Topic::OverTime,
             name: "Random write: fresh, then steady",
             value: |review, drive| {
@@ -75,18 +75,18 @@ fn point() -> PointSpec {
     PointSpec {
         name: format!("{ID}/random-write"),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some("write"),
             pattern: Some("random"),
             block_bytes: Some(4096),
             queue_depth: Some(THREADS * DEPTH),
             threads: Some(THREADS),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         state: Precondition::Fresh,
         options: vec![("rw", "randwrite".into()), ("bs", "4k".into())],
         threads: vec![(THREADS, DEPTH)],
-        course: Course::UntilSteady,
+        course: RunPolicy::UntilSteady,
         keep: Keep { bands: false },
         ..PointSpec::default()
     }
@@ -112,7 +112,7 @@ fn falls_of(seeds: &Seeds<'_>) -> Vec<String> {
     let mut falls = Vec::new();
     let mut steady = Vec::new();
     for drive in 0..facts.drives() {
-        let ends = |facts: &Facts<'_>| {
+        let ends = |facts: &ReviewView<'_>| {
             let point = facts.review.find(ID, |_| true)?;
             ends_of_cliff(facts.result(point, drive)?)
         };

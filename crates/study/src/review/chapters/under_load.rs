@@ -7,10 +7,12 @@
 //! block sizes of the competing load, and competing reads.
 
 use crate::measure::{DEPTH, PACED_DEPTH, PART, THREADS};
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{Axis, Chart, Choice, Draws, LATENCIES, Lines, Section};
-use crate::review::results::{Latency, Point, Review, Settings};
-use crate::review::run::Found;
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{
+    ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LATENCIES, LineChart,
+};
+use crate::review::results::{LatencySummary, Point, PointSettings, Review};
+use crate::review::run::PartialResults;
 use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite};
 use crate::review::verdict::Seeds;
@@ -26,9 +28,9 @@ const SHARES: [u64; 6] = [0, 20, 40, 60, 80, 90];
 const FLAT_OUT: f64 = 1.0;
 
 /// The chapter on the maximum write rate.
-pub(crate) struct Takes;
+pub(crate) struct MaximumWriteRate;
 
-impl Chapter for Takes {
+impl Chapter for MaximumWriteRate {
     fn id(&self) -> &'static str {
         TAKES
     }
@@ -37,8 +39,8 @@ impl Chapter for Takes {
         "Maximum write rate"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: TAKES,
             title: "Maximum write rate",
             about: "Random 4 KiB writes, 32 in flight from four threads, on drives in steady state. Loads of the next chapter are \
@@ -54,13 +56,13 @@ impl Chapter for Takes {
         vec![PointSpec {
             name: format!("{TAKES}/random-write"),
             chapter: TAKES,
-            settings: Settings {
+            settings: PointSettings {
                 direction: Some("write"),
                 pattern: Some("random"),
                 block_bytes: Some(4096),
                 queue_depth: Some(THREADS * DEPTH),
                 threads: Some(THREADS),
-                ..Settings::default()
+                ..PointSettings::default()
             },
             options: vec![("rw", "randwrite".into()), ("bs", "4k".into())],
             threads: vec![(THREADS, DEPTH)],
@@ -68,14 +70,14 @@ impl Chapter for Takes {
         }]
     }
 
-    fn shows(&self, shape: &Shape) -> Option<Settings> {
+    fn shows(&self, shape: &Shape) -> Option<PointSettings> {
         let is_it = shape.mix == Mix::Write && shape.is_small();
         let settings = shape.settings().filter(|_| is_it)?;
         (shape.threads == THREADS && shape.depth == THREADS * DEPTH).then_some(settings)
     }
 
-    fn rows(&self) -> &'static [Row] {
-        &[Row {
+    fn rows(&self) -> &'static [SummaryRow] {
+        &[SummaryRow {
             topic: Topic::Most,
             name: "4 KiB random write, 32 in flight",
             value: |review, drive| {
@@ -98,8 +100,8 @@ impl Chapter for UnderLoad {
         "Latency under write load"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Latency under write load",
             about: "Rate-limited 4 KiB reads and writes, each at a tenth of the drive's maximum rate of random writes, under a \
@@ -111,7 +113,7 @@ impl Chapter for UnderLoad {
         }
     }
 
-    fn points_after(&self, suite: Suite, _: Effort, found: &Found<'_>) -> Vec<PointSpec> {
+    fn points_after(&self, suite: Suite, _: Effort, found: &PartialResults<'_>) -> Vec<PointSpec> {
         if suite != Suite::UnderLoad {
             return Vec::new();
         }
@@ -135,7 +137,7 @@ impl Chapter for UnderLoad {
         let of = |drive| {
             let tail = |share| {
                 seeds.range(|facts| {
-                    let point = at(facts.review, share)?;
+                    let point = find_point(facts.review, share)?;
                     facts.figures(point, drive, "read")?.latency.p99_9_us
                 })
             };
@@ -152,13 +154,13 @@ impl Chapter for UnderLoad {
         (0..facts.drives()).filter_map(of).collect()
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         const {
             &[
                 row::<0>("Reads without other load: p99.9, p99.99"),
                 row::<80>("Reads under 80 % writes: p99.9, p99.99"),
                 row::<100>("Reads under saturating writes: p99.9, p99.99"),
-                Row {
+                SummaryRow {
                     topic: Topic::Tails,
                     name: "Writes under 80 % writes: p99.9, p99.99",
                     value: |review, drive| tails(review, drive, 0.8, "write"),
@@ -182,8 +184,8 @@ impl Chapter for UnderLoad {
 const CHART: Chart = Chart {
     id: ID,
     title: "Latency of rate-limited I/O by competing write load",
-    draws: Draws::Lines(Lines {
-        choices: &[Choice {
+    draws: Draws::Lines(LineChart {
+        choices: &[ChartChoice {
             name: "direction",
             label: "Of",
             options: &[("read", "Paced reads"), ("write", "Paced writes")],
@@ -192,7 +194,7 @@ const CHART: Chart = Chart {
         metrics: LATENCIES,
         metric: "p99",
         scale: "log10",
-        axes: &[Axis {
+        axes: &[ChartAxis {
             setting: "share_of_saturation",
             choice: "",
             kind: "linear",
@@ -214,8 +216,8 @@ const ANATOMY: Chart = Chart {
 };
 
 /// Returns the row with the tail latency of rate-limited reads under `PERCENT` % competing load.
-const fn row<const PERCENT: u64>(name: &'static str) -> Row {
-    Row {
+const fn row<const PERCENT: u64>(name: &'static str) -> SummaryRow {
+    SummaryRow {
         topic: Topic::Tails,
         name,
         value: |review, drive| tails(review, drive, PERCENT as f64 / 100.0, "read"),
@@ -223,28 +225,28 @@ const fn row<const PERCENT: u64>(name: &'static str) -> Row {
 }
 
 fn tails(review: &Review, drive: usize, share: f64, way: &str) -> Option<String> {
-    let result = at(review, share)?.results[drive].as_ref()?;
-    let latency: &Latency = &result.of(way)?.latency;
+    let result = find_point(review, share)?.results[drive].as_ref()?;
+    let latency: &LatencySummary = &result.direction(way)?.latency;
     let far = latency.p99_99_us.map_or("-".to_owned(), microseconds);
     Some(format!("{}, {far}", microseconds(latency.p99_9_us?)))
 }
 
-fn at(review: &Review, share: f64) -> Option<&Point> {
+fn find_point(review: &Review, share: f64) -> Option<&Point> {
     review.find(ID, |point| {
         point.settings.share_of_saturation == Some(share)
     })
 }
 
 /// Returns the settings of the chapter's point at this share.
-pub(crate) fn settings(share: f64) -> Settings {
-    Settings {
+pub(crate) fn settings(share: f64) -> PointSettings {
+    PointSettings {
         direction: Some("mix"),
         pattern: Some("random"),
         block_bytes: Some(4096),
         threads: Some(THREADS),
         read_percent: Some(50),
         share_of_saturation: Some(share),
-        ..Settings::default()
+        ..PointSettings::default()
     }
 }
 
@@ -255,8 +257,8 @@ fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
     let left = taken - part.min(taken);
     let beside = match share {
         0.0 => String::new(),
-        FLAT_OUT => beside(DEPTH, None),
-        share => beside(PACED_DEPTH, Some((left as f64 * share) as u64)),
+        FLAT_OUT => competing_job(DEPTH, None),
+        share => competing_job(PACED_DEPTH, Some((left as f64 * share) as u64)),
     };
     PointSpec {
         name: format!("{ID}/{:.0}%", share * 100.0),
@@ -278,7 +280,7 @@ fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
 }
 
 /// Returns the job of the competing writes: a reporting group of its own, which is not counted.
-fn beside(depth: u32, rate: Option<u64>) -> String {
+fn competing_job(depth: u32, rate: Option<u64>) -> String {
     let mut text =
         format!("\n[beside]\nnew_group=1\nrw=randwrite\niodepth={depth}\nnumjobs={THREADS}\n");
     if let Some(rate) = rate {

@@ -16,8 +16,8 @@ use model::Span;
 use model::media::Precondition;
 
 use crate::review::chapter::Chapter;
-use crate::review::chart::Section;
-use crate::review::results::Settings;
+use crate::review::chart::ChapterSection;
+use crate::review::results::PointSettings;
 use crate::review::suite::{Effort, PointSpec, Suite, size};
 
 const ID: &str = "virten";
@@ -34,8 +34,8 @@ impl Chapter for Virten {
         "Eight tests in a virtual machine"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Eight tests in a virtual machine",
             about: "Large sequential writes and reads, random writes and reads at three depths, and latency at a fixed \
@@ -104,14 +104,14 @@ fn point(test: u32, name: &str, direction: &'static str, depth: u32) -> PointSpe
     PointSpec {
         name: format!("{ID}/test {test}, {name}"),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some(direction),
             pattern: Some("random"),
             block_bytes: Some(4096),
             queue_depth: Some(depth),
             threads: Some(1),
             headline: &["iops"],
-            ..Settings::default()
+            ..PointSettings::default()
         },
         state: match direction {
             "write" => Precondition::Fresh,

@@ -6,11 +6,11 @@
 //! for each cache line, times the ratio of range to cache. For a very large cache in front of hard disks the suite
 //! shortens the run and reports that. Not modelled: restarts.
 
-use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{Chart, Draws, Section};
-use crate::review::course::{Ends, Long, Within};
-use crate::review::results::{Measurement, Review, Settings};
-use crate::review::suite::{Course, Effort, PointSpec, Suite};
+use crate::review::chapter::{Chapter, SummaryRow, Topic};
+use crate::review::chart::{ChapterSection, Chart, Draws};
+use crate::review::course::{Long, StopCondition, WorkloadRange};
+use crate::review::results::{Measurement, PointSettings, Review};
+use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
 use crate::review::verdict::Seeds;
 use crate::review::verdict::range::percent;
 use model::Span;
@@ -65,8 +65,8 @@ impl Chapter for Warmup {
         "Cache warm-up"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: ID,
             title: "Cache warm-up",
             about: "4 KiB random reads, 16 outstanding, over ranges of half to four times the cache, which is empty at the start. \
@@ -112,7 +112,7 @@ impl Chapter for Warmup {
         all
     }
 
-    fn rows(&self) -> &'static [Row] {
+    fn rows(&self) -> &'static [SummaryRow] {
         const {
             &[
                 row::<0>("Hits at the end: uniform, 0.5 x cache"),
@@ -144,8 +144,8 @@ const MEMBERS: Chart = Chart {
     },
 };
 
-const fn row<const POINT: usize>(name: &'static str) -> Row {
-    Row {
+const fn row<const POINT: usize>(name: &'static str) -> SummaryRow {
+    SummaryRow {
         topic: Topic::OverTime,
         name,
         value: |review, drive| {
@@ -180,14 +180,14 @@ fn point((name, times, zipf, scan): (&'static str, f64, Option<&str>, bool)) -> 
     PointSpec {
         name: format!("{ID}/{name}"),
         chapter: ID,
-        settings: Settings {
+        settings: PointSettings {
             direction: Some("read"),
             pattern: Some("random"),
             block_bytes: Some(4096),
             queue_depth: Some(16),
             threads: Some(1),
             profile: Some(name),
-            ..Settings::default()
+            ..PointSettings::default()
         },
         options,
         threads: vec![(1, 16)],
@@ -196,13 +196,13 @@ fn point((name, times, zipf, scan): (&'static str, f64, Option<&str>, bool)) -> 
         } else {
             String::new()
         },
-        course: Course::Long(Long {
+        course: RunPolicy::Long(Long {
             // The run with a scan has three parts.
-            ends: Ends::AfterReads(if scan { reads / 3.0 } else { reads }),
+            ends: StopCondition::AfterReads(if scan { reads / 3.0 } else { reads }),
             warm: Span::ZERO,
             filled: false,
             over_time: true,
-            range: Within::Cache(times),
+            range: WorkloadRange::Cache(times),
             scaled: true,
         }),
         ..PointSpec::default()

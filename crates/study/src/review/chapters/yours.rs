@@ -7,21 +7,21 @@ use model::media::Precondition;
 use rayon::prelude::*;
 
 use crate::review::chapter::Chapter;
-use crate::review::chart::Section;
+use crate::review::chart::ChapterSection;
 use crate::review::measure::Keep;
-use crate::review::results::{Point, Settings, YOURS};
+use crate::review::results::{Point, PointSettings, YOURS};
 use crate::review::run::{Event, Runner, seed_of};
 use crate::review::seeds::{of_seeds, tell_convergence_as_given, tell_scatter};
 use crate::review::suite::SEEDS;
-use crate::review::{Workload, Yours};
+use crate::review::{UserWorkload, Workload};
 use lab::{Outcome, Scenario, ThreadOutcome, TraceReplay, Work};
 use text::problem::Problems;
-use workload::replay::Beyond;
+use workload::replay::OutOfRangePolicy;
 
 /// The chapter.
-pub(crate) struct YourOwn;
+pub(crate) struct UserWorkloads;
 
-impl Chapter for YourOwn {
+impl Chapter for UserWorkloads {
     fn id(&self) -> &'static str {
         YOURS
     }
@@ -30,8 +30,8 @@ impl Chapter for YourOwn {
         "Your jobs and traces"
     }
 
-    fn section(&self) -> Section {
-        Section {
+    fn section(&self) -> ChapterSection {
+        ChapterSection {
             id: YOURS,
             title: "Your workloads",
             about: "The job files and traces given with the review, on drives in steady state. Their latency \
@@ -41,7 +41,7 @@ impl Chapter for YourOwn {
     }
 
     fn other_points(&self, runner: &Runner<'_>) -> Result<Vec<Point>, Problems> {
-        runner.yours()
+        runner.run_user_workloads()
     }
 
     fn spreads(&self, point: &Point) -> Vec<(String, &'static str)> {
@@ -52,7 +52,7 @@ impl Chapter for YourOwn {
                 .results
                 .iter()
                 .flatten()
-                .any(|one| one.of(way).is_some())
+                .any(|one| one.direction(way).is_some())
         };
         ways.filter(had)
             .map(|way| (format!("{name}, {way}s"), way))
@@ -63,7 +63,7 @@ impl Chapter for YourOwn {
 impl Runner<'_> {
     /// Runs the user's own workloads with each seed: one point for each job of each file, or for each group of jobs
     /// that report together.
-    fn yours(&self) -> Result<Vec<Point>, Problems> {
+    fn run_user_workloads(&self) -> Result<Vec<Point>, Problems> {
         let seeds = SEEDS as usize;
         let runs = self.request.drives.len() * seeds;
         let tasks: Vec<(usize, usize, usize)> = (0..self.request.yours.len())
@@ -96,7 +96,7 @@ impl Runner<'_> {
         let work = match &yours.workload {
             Workload::Jobs(jobs) => Work::Jobs(jobs.clone()),
             Workload::Trace(trace) => Work::Trace(TraceReplay {
-                beyond: Beyond::Wrap,
+                beyond: OutOfRangePolicy::Wrap,
                 engine: Engine::default(),
                 ..TraceReplay::new(Arc::clone(trace))
             }),
@@ -108,7 +108,7 @@ impl Runner<'_> {
         outcome
     }
 
-    fn points_of(&self, yours: &Yours, by_drive: &[&[Outcome]]) -> Vec<Point> {
+    fn points_of(&self, yours: &UserWorkload, by_drive: &[&[Outcome]]) -> Vec<Point> {
         let Some(first) = by_drive.first().and_then(|of_seed| of_seed.first()) else {
             return Vec::new();
         };
@@ -148,9 +148,9 @@ impl Runner<'_> {
             });
             Point {
                 name: format!("{YOURS}/{}/{job}", yours.source),
-                settings: Settings {
+                settings: PointSettings {
                     source: Some(yours.source.clone()),
-                    ..Settings::default()
+                    ..PointSettings::default()
                 },
                 state: Precondition::Steady.name(),
                 seed: seed_of(self.request.seed, &yours.source),

@@ -10,7 +10,7 @@ pub(crate) mod convergence;
 pub(crate) mod crossing;
 pub(crate) mod range;
 
-use super::results::{Figures, Measurement, Point, Review};
+use super::results::{DirectionResult, Measurement, Point, Review};
 use crossing::overtakes;
 use range::{SeedRange, ends};
 use text::words::listed;
@@ -20,34 +20,37 @@ pub(crate) type Curve = Vec<(u64, f64)>;
 
 /// The review's results over all seeds, and those of each seed.
 pub(crate) struct Seeds<'a> {
-    pub(crate) all: Facts<'a>,
-    pub(crate) each: Vec<Facts<'a>>,
+    pub(crate) all: ReviewView<'a>,
+    pub(crate) each: Vec<ReviewView<'a>>,
 }
 
 impl<'a> Seeds<'a> {
-    pub(crate) fn of(review: &'a Review) -> Seeds<'a> {
-        let seed = |seed| Facts {
+    pub(crate) fn from_review(review: &'a Review) -> Seeds<'a> {
+        let seed = |seed| ReviewView {
             review,
             seed: Some(seed),
         };
         Seeds {
-            all: Facts { review, seed: None },
+            all: ReviewView { review, seed: None },
             each: (0..review.seeds as usize).map(seed).collect(),
         }
     }
 
     /// Returns a figure with its range; `None` if the combined result or a seed has none.
-    pub(crate) fn range(&self, figure: impl Fn(&Facts<'a>) -> Option<f64>) -> Option<SeedRange> {
+    pub(crate) fn range(
+        &self,
+        figure: impl Fn(&ReviewView<'a>) -> Option<f64>,
+    ) -> Option<SeedRange> {
         let value = figure(&self.all)?;
         let each: Vec<f64> = self.each.iter().map(&figure).collect::<Option<_>>()?;
-        Some(SeedRange::of(value, &each))
+        Some(SeedRange::new(value, &each))
     }
 
     /// Returns the drives ordered by a figure, the smallest first, with its range, without drives that lack it. `None`
     /// if the seeds do not agree on the smallest and the largest, except for insignificant differences.
     pub(crate) fn ranked(
         &self,
-        figure: impl Fn(&Facts<'a>, usize) -> Option<f64>,
+        figure: impl Fn(&ReviewView<'a>, usize) -> Option<f64>,
     ) -> Option<Vec<(usize, SeedRange)>> {
         let of = |drive| Some((drive, self.range(|facts| figure(facts, drive))?));
         let mut all: Vec<(usize, SeedRange)> = (0..self.all.drives()).filter_map(of).collect();
@@ -65,12 +68,12 @@ impl<'a> Seeds<'a> {
 }
 
 /// The review's results for one seed (or all), with short look-up functions.
-pub(crate) struct Facts<'a> {
+pub(crate) struct ReviewView<'a> {
     pub(crate) review: &'a Review,
     seed: Option<usize>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ReviewView<'a> {
     pub(crate) fn drives(&self) -> usize {
         self.review.drives.len()
     }
@@ -102,8 +105,8 @@ impl<'a> Facts<'a> {
         point: &'a Point,
         drive: usize,
         direction: &str,
-    ) -> Option<&'a Figures> {
-        self.result(point, drive)?.of(direction)
+    ) -> Option<&'a DirectionResult> {
+        self.result(point, drive)?.direction(direction)
     }
 
     pub(crate) fn result(&self, point: &'a Point, drive: usize) -> Option<&'a Measurement> {
@@ -117,7 +120,7 @@ impl<'a> Facts<'a> {
         (chapter, drive, direction): (&str, usize, &str),
         wanted: impl Fn(&Point) -> bool,
         x: impl Fn(&Point) -> Option<u64>,
-        y: impl Fn(&Figures) -> f64,
+        y: impl Fn(&DirectionResult) -> f64,
     ) -> Vec<(u64, f64)> {
         self.review
             .points(chapter)
@@ -135,11 +138,11 @@ type Overtaking = ((u64, u64), usize, Vec<String>);
 /// place, if all seeds show it.
 pub(crate) fn overtakings<'a>(
     seeds: &Seeds<'a>,
-    curve: impl Fn(&Facts<'a>, usize) -> Curve,
+    curve: impl Fn(&ReviewView<'a>, usize) -> Curve,
     place: impl Fn((u64, u64)) -> String,
 ) -> Vec<String> {
     let facts = &seeds.all;
-    let of_seed = |facts: &Facts<'a>| -> Vec<Curve> {
+    let of_seed = |facts: &ReviewView<'a>| -> Vec<Curve> {
         (0..facts.drives())
             .map(|drive| curve(facts, drive))
             .collect()

@@ -18,7 +18,7 @@ pub(crate) struct SeedRange {
 
 impl SeedRange {
     /// Returns the range of a figure and of the figures of each seed.
-    pub(crate) fn of(value: f64, each: &[f64]) -> SeedRange {
+    pub(crate) fn new(value: f64, each: &[f64]) -> SeedRange {
         SeedRange {
             value,
             // The maximum over all seeds need not lie within the range of the seeds.
@@ -87,12 +87,15 @@ mod tests {
     #[test]
     fn a_range_is_told_where_seeds_differ() {
         let us = |us: f64| format!("{us} us");
-        let chance = SeedRange::of(862.0, &[862.0, 401.0, 1300.0]);
+        let chance = SeedRange::new(862.0, &[862.0, 401.0, 1300.0]);
         assert_eq!(chance.words(us), "862 us (401 us to 1300 us)");
-        assert_eq!(SeedRange::of(80.0, &[80.0, 80.3, 79.8]).words(us), "80 us");
-        assert_eq!(SeedRange::of(11.0, &[7.0, 22.0]).times(), "7.0 to 22 times");
-        assert_eq!(SeedRange::of(157.0, &[158.6, 160.0]).low, 157.0);
-        assert_eq!(SeedRange::of(3.2, &[3.2, 3.21]).times(), "3.2 times");
+        assert_eq!(SeedRange::new(80.0, &[80.0, 80.3, 79.8]).words(us), "80 us");
+        assert_eq!(
+            SeedRange::new(11.0, &[7.0, 22.0]).times(),
+            "7.0 to 22 times"
+        );
+        assert_eq!(SeedRange::new(157.0, &[158.6, 160.0]).low, 157.0);
+        assert_eq!(SeedRange::new(3.2, &[3.2, 3.21]).times(), "3.2 times");
         let depth = |depth| format!("QD{depth}");
         assert_eq!(span((5, 7), depth), "QD5 to QD7");
         assert_eq!(span((5, 5), depth), "QD5");

@@ -146,7 +146,7 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
 /// Returns random 4 KiB offsets on a disk of `bytes` bytes.
 pub(super) fn anywhere(bytes: u64) -> impl FnMut() -> u64 {
     let mut stream = Stream::new(7, "places");
-    move || stream.below(bytes / 4096) * 4096
+    move || stream.uniform_below(bytes / 4096) * 4096
 }
 
 /// A disk of realistic size: 2 TB, no retries.

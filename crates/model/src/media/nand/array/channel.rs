@@ -20,14 +20,14 @@ const READS_IN_A_ROW: u32 = 4;
 
 /// Transfer times of a channel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate {
+pub(crate) struct ChannelTiming {
     /// Command and address cycles of each transfer, and of continuing a page after a read.
     pub(crate) command: Span,
     /// Picoseconds per byte.
     pub(crate) ps_per_byte: u64,
 }
 
-impl Rate {
+impl ChannelTiming {
     /// Returns the time of a separate transfer of `units` units.
     #[inline]
     fn units(self, units: u32) -> Span {
@@ -37,7 +37,7 @@ impl Rate {
 
 /// Direction of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum TransferDirection {
     /// Into the registers of a die, to be programmed.
     In,
     /// Out of the registers, for GC.
@@ -48,7 +48,7 @@ pub(crate) enum Way {
 #[derive(Clone, Copy, Debug)]
 struct Bulk {
     die: Die,
-    way: Way,
+    way: TransferDirection,
     rest: Span,
     /// When the last piece has been transferred, once that is known.
     ends: Time,
@@ -56,11 +56,11 @@ struct Bulk {
 
 /// Result of a channel's event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Due {
+pub(crate) enum ChannelResult {
     /// Reads came in between: check again at this time.
     Later(Time),
     /// The first page has been transferred; check again at this time for the next one, if there is one.
-    Moved(Die, Way, Option<Time>),
+    Moved(Die, TransferDirection, Option<Time>),
 }
 
 /// The number of a channel.
@@ -70,7 +70,7 @@ pub(crate) struct ChannelId(pub(crate) u32);
 /// State of a channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
-    rate: Rate,
+    rate: ChannelTiming,
     /// When the last read that has joined leaves.
     reads_until: Time,
     /// Time up to which the first page's progress is included in its `rest`.
@@ -82,7 +82,7 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// Creates a channel with this rate, with space for pages of `dies` dies.
-    pub(crate) fn new(rate: Rate, dies: u32) -> Channel {
+    pub(crate) fn new(rate: ChannelTiming, dies: u32) -> Channel {
         Channel {
             rate,
             reads_until: Time::ZERO,
@@ -136,7 +136,13 @@ impl Channel {
     }
 
     /// A page joins at `now`; returns when to check again, if no other page is before it.
-    pub(crate) fn page(&mut self, now: Time, die: Die, way: Way, units: u32) -> Option<Time> {
+    pub(crate) fn page(
+        &mut self,
+        now: Time,
+        die: Die,
+        way: TransferDirection,
+        units: u32,
+    ) -> Option<Time> {
         self.bulks.push_back(Bulk {
             die,
             way,
@@ -153,22 +159,22 @@ impl Channel {
     }
 
     /// Processes the event of the channel at its time.
-    pub(crate) fn due(&mut self, now: Time) -> Due {
+    pub(crate) fn due(&mut self, now: Time) -> ChannelResult {
         self.account(now);
         let Some(first) = self.bulks.front() else {
             debug_assert!(false, "a channel's event without a page");
-            return Due::Later(Time::NEVER);
+            return ChannelResult::Later(Time::NEVER);
         };
         if first.rest > Span::ZERO {
-            return Due::Later(now.max(self.reads_until) + first.rest);
+            return ChannelResult::Later(now.max(self.reads_until) + first.rest);
         }
         if first.ends > now {
-            return Due::Later(first.ends);
+            return ChannelResult::Later(first.ends);
         }
         let (die, way) = (first.die, first.way);
         self.bulks.pop_front();
         let next = (!self.bulks.is_empty()).then(|| self.begin_next(now));
-        Due::Moved(die, way, next)
+        ChannelResult::Moved(die, way, next)
     }
 
     /// Subtracts the progress of the first page up to `now` from its rest.
@@ -195,7 +201,7 @@ mod tests {
 
     /// 4.096 us per unit, 100 ns for commands.
     fn channel() -> Channel {
-        let rate = Rate {
+        let rate = ChannelTiming {
             command: Span::from_ns(100),
             ps_per_byte: 1000,
         };
@@ -210,11 +216,11 @@ mod tests {
     fn moved(channel: &mut Channel, mut due: Time) -> Time {
         loop {
             match channel.due(due) {
-                Due::Later(at) => {
+                ChannelResult::Later(at) => {
                     assert!(at > due);
                     due = at;
                 }
-                Due::Moved(..) => return due,
+                ChannelResult::Moved(..) => return due,
             }
         }
     }
@@ -223,7 +229,9 @@ mod tests {
     fn a_read_waits_for_a_piece_and_a_page_for_the_read() {
         let unit = Span::per_bytes(1000, 4096).ns();
         let mut channel = channel();
-        let due = channel.page(at(0), Die(0), Way::In, 8).expect("alone");
+        let due = channel
+            .page(at(0), Die(0), TransferDirection::In, 8)
+            .expect("alone");
         let alone = 100 + Span::per_bytes(1000, 8 * 4096).ns();
         assert_eq!(due, at(alone));
         // In the middle of a piece: the rest of it is transferred first.
@@ -233,7 +241,7 @@ mod tests {
         // It takes longer by the time of the read, and by the cycles for continuing.
         assert_eq!(moved(&mut channel, due), at(alone + unit + 200));
         assert_eq!(
-            channel.page(at(100_000), Die(1), Way::In, 1),
+            channel.page(at(100_000), Die(1), TransferDirection::In, 1),
             Some(at(100_100 + unit))
         );
     }
@@ -242,8 +250,10 @@ mod tests {
     fn pages_move_in_order_and_reads_never_shut_them_out() {
         let unit = Span::per_bytes(1000, 4096).ns();
         let mut channel = channel();
-        let mut due = channel.page(at(0), Die(0), Way::In, 8).expect("alone");
-        assert_eq!(channel.page(at(0), Die(1), Way::Out, 8), None);
+        let mut due = channel
+            .page(at(0), Die(0), TransferDirection::In, 8)
+            .expect("alone");
+        assert_eq!(channel.page(at(0), Die(1), TransferDirection::Out, 8), None);
         let mut order = Vec::new();
         // Twice as many reads as the channel could transfer alone.
         let mut now = 0;
@@ -252,8 +262,8 @@ mod tests {
             now += unit / 2;
             while due <= at(now) && order.len() < 2 {
                 match channel.due(due) {
-                    Due::Later(at) => due = at,
-                    Due::Moved(die, way, next) => {
+                    ChannelResult::Later(at) => due = at,
+                    ChannelResult::Moved(die, way, next) => {
                         order.push((die, way));
                         due = next.unwrap_or(Time::NEVER);
                     }
@@ -261,6 +271,12 @@ mod tests {
             }
             assert!(now < 1000 * unit, "shut out");
         }
-        assert_eq!(order, [(Die(0), Way::In), (Die(1), Way::Out)]);
+        assert_eq!(
+            order,
+            [
+                (Die(0), TransferDirection::In),
+                (Die(1), TransferDirection::Out)
+            ]
+        );
     }
 }

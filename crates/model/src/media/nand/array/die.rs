@@ -14,7 +14,7 @@ use crate::time::{Span, Time};
 
 /// Current work of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
+pub(crate) enum DieWork {
     Idle,
     Sense(SenseId),
     /// Holding the data of a sense until it has crossed the channel.
@@ -37,19 +37,19 @@ pub(crate) enum Work {
     Refresh,
 }
 
-impl Work {
+impl DieWork {
     /// Whether it can be suspended for a read, if the drive supports that.
     fn interruptible(self) -> bool {
         matches!(
             self,
-            Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_) | Work::Begun
+            DieWork::Program(_) | DieWork::CollectProgram(_) | DieWork::Erase(_) | DieWork::Begun
         )
     }
 
     /// Returns the distance between the moments at which it can stop, counted back from its end.
     fn step(self, suspend: &Suspend) -> Span {
         match self {
-            Work::Erase(_) => suspend.erase_step,
+            DieWork::Erase(_) => suspend.erase_step,
             _ => suspend.step,
         }
     }
@@ -57,8 +57,8 @@ impl Work {
 
 /// An operation that a read interrupted or preceded.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Suspended {
-    pub(super) work: Work,
+pub(super) struct SuspendedOperation {
+    pub(super) work: DieWork,
     pub(super) cause: Cause,
     pub(super) rest: Span,
     /// Whether the operation was in progress.
@@ -67,9 +67,9 @@ pub(super) struct Suspended {
 
 /// A page on its way to the registers of a die.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Loading {
+pub(crate) struct RegisterLoad {
     /// The work that follows.
-    pub(crate) work: Work,
+    pub(crate) work: DieWork,
     pub(crate) cause: Cause,
     /// Duration of that work.
     pub(crate) program: Span,
@@ -79,7 +79,7 @@ pub(crate) struct Loading {
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct DieState {
-    work: Work,
+    work: DieWork,
     /// Start and end of `work`. An event at another time is stale.
     since: Time,
     until: Time,
@@ -96,9 +96,9 @@ pub(super) struct DieState {
     busy: Causes,
     /// Read-ahead senses that have not found spare time.
     pub(super) ahead: SenseQueue,
-    pub(super) suspended: Option<Suspended>,
+    pub(super) suspended: Option<SuspendedOperation>,
     suspensions: u32,
-    pub(super) loading: Option<Loading>,
+    pub(super) loading: Option<RegisterLoad>,
 }
 
 const _: () = assert!(offset_of!(DieState, busy) < 64);
@@ -106,7 +106,7 @@ const _: () = assert!(offset_of!(DieState, busy) < 64);
 impl DieState {
     pub(super) fn new(next_refresh: Time) -> DieState {
         DieState {
-            work: Work::Idle,
+            work: DieWork::Idle,
             since: Time::ZERO,
             until: Time::ZERO,
             reads: SenseQueue::default(),
@@ -123,13 +123,13 @@ impl DieState {
     }
 
     #[inline]
-    pub(super) fn work(&self) -> Work {
+    pub(super) fn work(&self) -> DieWork {
         self.work
     }
 
     #[inline]
     pub(super) fn idle(&self) -> bool {
-        self.work == Work::Idle
+        self.work == DieWork::Idle
     }
 
     /// Whether the die is idle and has no pending work.
@@ -142,7 +142,7 @@ impl DieState {
     #[inline]
     pub(super) fn causes(&self, now: Time) -> Causes {
         let mut causes = self.busy;
-        if self.work != Work::Idle {
+        if self.work != DieWork::Idle {
             causes[self.cause as usize] += now.since(self.since).ns();
         }
         causes
@@ -154,8 +154,8 @@ impl DieState {
 
     /// Starts work on an idle die, which ends at `until` or when that is changed.
     #[inline]
-    pub(super) fn start(&mut self, now: Time, work: Work, cause: Cause, until: Time) {
-        debug_assert_eq!(self.work, Work::Idle);
+    pub(super) fn start(&mut self, now: Time, work: DieWork, cause: Cause, until: Time) {
+        debug_assert_eq!(self.work, DieWork::Idle);
         self.work = work;
         self.cause = cause;
         self.reads_only &= cause == Cause::Read;
@@ -167,13 +167,13 @@ impl DieState {
     #[inline]
     pub(super) fn stop(&mut self, now: Time) {
         self.busy[self.cause as usize] += (now - self.since).ns();
-        self.work = Work::Idle;
+        self.work = DieWork::Idle;
     }
 
     /// Returns the work that ends at `now`, unless the end at this time belonged to an interrupted operation.
     #[inline]
-    pub(super) fn end(&mut self, now: Time) -> Option<Work> {
-        if self.until != now || self.work == Work::Idle {
+    pub(super) fn end(&mut self, now: Time) -> Option<DieWork> {
+        if self.until != now || self.work == DieWork::Idle {
             return None;
         }
         let work = self.work;
@@ -196,7 +196,7 @@ impl DieState {
             return None;
         }
         self.suspensions += 1;
-        self.suspended = Some(Suspended {
+        self.suspended = Some(SuspendedOperation {
             work: self.work,
             cause: self.cause,
             rest: rest - runs_on,
@@ -208,7 +208,7 @@ impl DieState {
 
     /// Returns the time until the next moment at which the current work can stop.
     fn runs_on(&self, now: Time, by: &Suspend) -> Span {
-        let programs = matches!(self.work, Work::Program(_) | Work::CollectProgram(_));
+        let programs = matches!(self.work, DieWork::Program(_) | DieWork::CollectProgram(_));
         // An operation that has been interrupted before is past its beginning.
         if programs && self.suspensions == 0 {
             let blind = by.blind.saturating_sub(now.since(self.since));
@@ -294,16 +294,16 @@ mod tests {
     #[test]
     fn busy_time_is_split_by_whose_work_it_was() {
         let mut die = DieState::new(Time::NEVER);
-        die.start(at(10), Work::Erase(Block(0)), Cause::Erase, at(100));
+        die.start(at(10), DieWork::Erase(Block(0)), Cause::Erase, at(100));
         let by = stopping(1, 5);
         assert_eq!(die.suspend(at(30), &by), Some((Cause::Erase, by.latency)));
-        die.start(at(30), Work::Suspending, Cause::Erase, at(35));
+        die.start(at(30), DieWork::Suspending, Cause::Erase, at(35));
         // The operation that would have ended then has been interrupted.
         assert_eq!(die.end(at(100)), None);
-        assert_eq!(die.end(at(35)), Some(Work::Suspending));
-        die.start(at(35), Work::CollectSense, Cause::Read, at(95));
+        assert_eq!(die.end(at(35)), Some(DieWork::Suspending));
+        die.start(at(35), DieWork::CollectSense, Cause::Read, at(95));
         assert_eq!(die.causes(at(65)), [30_000, 0, 25_000, 0, 0]);
-        assert_eq!(die.end(at(95)), Some(Work::CollectSense));
+        assert_eq!(die.end(at(95)), Some(DieWork::CollectSense));
         assert_eq!(die.causes(at(900)), [60_000, 0, 25_000, 0, 0]);
     }
 
@@ -311,7 +311,7 @@ mod tests {
     fn an_operation_is_interrupted_only_as_often_as_it_may_be_and_never_near_its_end() {
         let mut die = DieState::new(Time::NEVER);
         let by = stopping(2, 5);
-        let program = Work::Program(Slot(0));
+        let program = DieWork::Program(Slot(0));
         let stopped = Some((Cause::Program, by.latency));
         for _ in 0..2 {
             die.start(at(0), program, Cause::Program, at(100));
@@ -325,7 +325,7 @@ mod tests {
         die.start(at(200), program, Cause::Program, at(300));
         assert_eq!(die.suspend(at(210), &by), stopped);
         // A sense can never be interrupted.
-        die.start(at(210), Work::CollectSense, Cause::Collection, at(300));
+        die.start(at(210), DieWork::CollectSense, Cause::Collection, at(300));
         assert_eq!(die.suspend(at(210), &by), None);
     }
 
@@ -345,7 +345,7 @@ mod tests {
             let left = die.suspended.map(|it| it.rest.ns() / 1000)?;
             Some((takes.ns() / 1000, left))
         };
-        let program = Work::CollectProgram(Slot(0));
+        let program = DieWork::CollectProgram(Slot(0));
         assert_eq!(stops(program, 1000, 3000, 1000), Some((300 + 25, 1700)));
         assert_eq!(stops(program, 1000, 3000, 1299), Some((1 + 25, 1700)));
         // Afterwards its steps are at multiples of 80 us before its end.
@@ -355,12 +355,12 @@ mod tests {
         // Nothing would remain at the next step.
         assert_eq!(stops(program, 1000, 3000, 2921), None);
         // The start of the work at the beginning of the run is unknown.
-        assert_eq!(stops(Work::Begun, 1000, 3000, 1000), Some((25, 2000)));
+        assert_eq!(stops(DieWork::Begun, 1000, 3000, 1000), Some((25, 2000)));
         assert_eq!(
-            stops(Work::Erase(Block(0)), 0, 2000, 100),
+            stops(DieWork::Erase(Block(0)), 0, 2000, 100),
             Some((100 + 25, 1800))
         );
-        assert_eq!(stops(Work::Erase(Block(0)), 0, 2000, 1200), None);
+        assert_eq!(stops(DieWork::Erase(Block(0)), 0, 2000, 1200), None);
     }
 
     #[test]
@@ -369,7 +369,7 @@ mod tests {
             blind: Span::from_us(300),
             ..stopping(9, 25)
         };
-        let program = Work::Program(Slot(0));
+        let program = DieWork::Program(Slot(0));
         let mut die = DieState::new(Time::NEVER);
         die.start(at(0), program, Cause::Program, at(2000));
         assert_eq!(

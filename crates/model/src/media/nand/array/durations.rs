@@ -5,7 +5,7 @@
 use core::hint::cold_path;
 
 use super::super::config::{NandConfig, SlcCache};
-use crate::ftl::{Ftl, Shape, Slot};
+use crate::ftl::{Ftl, FtlGeometry, Slot};
 use crate::random::Stream;
 use crate::time::Span;
 
@@ -29,7 +29,7 @@ pub(super) struct Durations {
 
 impl Durations {
     /// Creates the durations of a drive; `random` supplies all deviations.
-    pub(super) fn new(config: &NandConfig, shape: &Shape, random: Stream) -> Durations {
+    pub(super) fn new(config: &NandConfig, shape: &FtlGeometry, random: Stream) -> Durations {
         let timing = &config.timing;
         Durations {
             block_slots: shape.block_slots,

@@ -4,7 +4,7 @@
 //! of one page come from one sense if their reads wait at the same time; a die that becomes idle releases its register.
 //! Between controller and die, pages share the channel with the data of reads (`channel`).
 //!
-//! The work that a die starts when it has no reads is not selected here: [`Array::go_on`] reports when a die has time
+//! The work that a die starts when it has no reads is not selected here: [`NandArray::go_on`] reports when a die has time
 //! for it.
 //!
 //! Not modelled: loading a page while the previous one is programmed (ONFI's cache program).
@@ -20,20 +20,20 @@ use alloc::vec::Vec;
 use core::hint::cold_path;
 
 use channel::ChannelId;
-pub(super) use channel::Way;
-pub(super) use die::{DieSet, Loading, Work};
+pub(super) use channel::TransferDirection;
+pub(super) use die::{DieSet, DieWork, RegisterLoad};
 pub(super) use senses::{Purpose, Sense, SenseId, SenseQueue, Senses, Spare};
 
-use super::config::{NandConfig, Refresh, Timing};
-use super::events::{Event, Events};
+use super::config::{NandConfig, NandRefresh, NandTiming};
+use super::events::{Events, NandEvent};
 use super::timeline::Cause;
-use crate::ftl::{Block, Die, Divisors, Ftl, Shape, Slot, UNIT};
+use crate::ftl::{Block, Die, Divisors, Ftl, FtlGeometry, Slot, UNIT};
 use crate::random::Stream;
 use crate::time::{Span, Time};
-use channel::{Channel, Due, Rate};
-use die::{DieState, Suspended};
+use channel::{Channel, ChannelResult, ChannelTiming};
+use die::{DieState, SuspendedOperation};
 use durations::Durations;
-use resting::Resting;
+use resting::IdleDies;
 
 /// Counters of die operations, for gauges.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,18 +48,18 @@ pub(super) struct ArrayCounts {
 
 /// Dies and channels.
 #[derive(Clone, Debug)]
-pub(super) struct Array {
-    shape: Shape,
+pub(super) struct NandArray {
+    shape: FtlGeometry,
     by: Divisors,
-    timing: Timing,
+    timing: NandTiming,
     durations: Durations,
-    refresh: Option<Refresh>,
+    refresh: Option<NandRefresh>,
     /// Whether reads of the page in a die's register go first: if the first fill is striped in parts of pages, units
     /// of one page belong to many commands.
     page_first: bool,
     channels: Vec<Channel>,
     dies: Vec<DieState>,
-    resting: Resting,
+    resting: IdleDies,
     senses: Senses,
     counts: ArrayCounts,
 }
@@ -70,7 +70,7 @@ const LOOKED_AT: usize = 64;
 /// Returns when the first refresh of each die is due.
 pub(super) fn first_refreshes(
     config: &NandConfig,
-    shape: &Shape,
+    shape: &FtlGeometry,
     random: &mut Stream,
 ) -> Vec<Time> {
     let mut first = || match &config.refresh {
@@ -80,30 +80,30 @@ pub(super) fn first_refreshes(
     shape.every_die().map(|_| first()).collect()
 }
 
-impl Array {
+impl NandArray {
     /// Creates idle dies; `random` supplies sense times and refreshes.
     pub(super) fn new(
         config: &NandConfig,
-        shape: &Shape,
+        shape: &FtlGeometry,
         refreshes: &[Time],
         random: Stream,
-    ) -> Array {
+    ) -> NandArray {
         let timing = &config.timing;
-        let rate = Rate {
+        let rate = ChannelTiming {
             command: timing.channel_command,
             ps_per_byte: timing.channel_ps_per_byte,
         };
         let channel = Channel::new(rate, shape.dies / shape.channels);
-        Array {
+        NandArray {
             shape: *shape,
-            by: Divisors::of(shape),
+            by: Divisors::new(shape),
             timing: timing.clone(),
             durations: Durations::new(config, shape, random),
             refresh: config.refresh.clone(),
             page_first: config.geometry.stripe != 0,
             channels: vec![channel; shape.channels as usize],
             dies: refreshes.iter().map(|&at| DieState::new(at)).collect(),
-            resting: Resting::all(shape.dies),
+            resting: IdleDies::all(shape.dies),
             senses: Senses::default(),
             counts: ArrayCounts::default(),
         }
@@ -115,19 +115,19 @@ impl Array {
         &mut self,
         now: Time,
         die: Die,
-        work: Work,
+        work: DieWork,
         cause: Cause,
         until: Time,
         events: &mut Events,
     ) {
         self.dies[die.index()].start(now, work, cause, until);
         self.resting.remove(die);
-        events.push(until, Event::DieDone(die));
+        events.push(until, NandEvent::DieDone(die));
     }
 
     /// Starts work on an idle die, until its channel has transferred a page.
     #[inline]
-    fn hold(&mut self, now: Time, die: Die, work: Work, cause: Cause) {
+    fn hold(&mut self, now: Time, die: Die, work: DieWork, cause: Cause) {
         self.dies[die.index()].start(now, work, cause, Time::NEVER);
         self.resting.remove(die);
     }
@@ -199,7 +199,7 @@ impl Array {
         &mut self,
         now: Time,
         die: Die,
-        loading: Loading,
+        loading: RegisterLoad,
         units: u32,
         events: &mut Events,
     ) {
@@ -210,9 +210,9 @@ impl Array {
         self.counts.programs += 1;
         self.resting.remove(die);
         if self.one_register() {
-            self.hold(now, die, Work::Load, loading.cause);
+            self.hold(now, die, DieWork::Load, loading.cause);
         }
-        self.move_page(now, die, Way::In, units, events);
+        self.move_page(now, die, TransferDirection::In, units, events);
     }
 
     fn one_register(&self) -> bool {
@@ -230,15 +230,29 @@ impl Array {
         events: &mut Events,
     ) {
         self.counts.programs += 1;
-        self.begin(now, die, Work::Program(slot), Cause::Program, until, events);
+        self.begin(
+            now,
+            die,
+            DieWork::Program(slot),
+            Cause::Program,
+            until,
+            events,
+        );
     }
 
     /// Starts the transfer of a page on the channel of its die.
-    fn move_page(&mut self, now: Time, die: Die, way: Way, units: u32, events: &mut Events) {
+    fn move_page(
+        &mut self,
+        now: Time,
+        die: Die,
+        way: TransferDirection,
+        units: u32,
+        events: &mut Events,
+    ) {
         let channel = self.channel_of(die);
         let queue = &mut self.channels[channel.0 as usize];
         if let Some(at) = queue.page(now, die, way, units) {
-            events.push(at, Event::Channel(channel));
+            events.push(at, NandEvent::Channel(channel));
         }
     }
 
@@ -256,24 +270,24 @@ impl Array {
         events: &mut Events,
     ) -> Option<Die> {
         let (die, way, next) = match self.channels[channel.0 as usize].due(now) {
-            Due::Later(at) => {
-                events.push(at, Event::Channel(channel));
+            ChannelResult::Later(at) => {
+                events.push(at, NandEvent::Channel(channel));
                 return None;
             }
-            Due::Moved(die, way, next) => (die, way, next),
+            ChannelResult::Moved(die, way, next) => (die, way, next),
         };
         if let Some(at) = next {
-            events.push(at, Event::Channel(channel));
+            events.push(at, NandEvent::Channel(channel));
         }
         let state = &mut self.dies[die.index()];
         match way {
-            Way::In => self.loaded(now, die, events),
-            Way::Out if state.work() == Work::CollectTransfer => {
+            TransferDirection::In => self.loaded(now, die, events),
+            TransferDirection::Out if state.work() == DieWork::CollectTransfer => {
                 state.stop(now);
                 return Some(die);
             }
             // If the next page is sensed meanwhile, no work waits for this one.
-            Way::Out => {}
+            TransferDirection::Out => {}
         }
         None
     }
@@ -284,7 +298,7 @@ impl Array {
         let Some(loading) = state.loading.take() else {
             unreachable!("{die:?} was not being loaded");
         };
-        if state.work() == Work::Load {
+        if state.work() == DieWork::Load {
             state.stop(now);
         }
         if state.idle() {
@@ -293,7 +307,7 @@ impl Array {
             return;
         }
         // The die is reading: the program follows.
-        state.suspended = Some(Suspended {
+        state.suspended = Some(SuspendedOperation {
             work: loading.work,
             cause: loading.cause,
             rest: loading.program,
@@ -309,7 +323,7 @@ impl Array {
     /// Erases a block of an idle die.
     pub(super) fn erase(&mut self, now: Time, die: Die, block: Block, events: &mut Events) {
         let until = now + self.timing.erase;
-        self.begin(now, die, Work::Erase(block), Cause::Erase, until, events);
+        self.begin(now, die, DieWork::Erase(block), Cause::Erase, until, events);
     }
 
     // Reads of garbage collection.
@@ -327,16 +341,16 @@ impl Array {
         self.counts.senses += 1;
         self.counts.bytes_read += u64::from(units) * u64::from(UNIT);
         let until = now + self.durations.sense(slot, ftl);
-        let (work, cause) = (Work::CollectSense, Cause::Collection);
+        let (work, cause) = (DieWork::CollectSense, Cause::Collection);
         self.begin(now, die, work, cause, until, events);
     }
 
     /// Starts the transfer of the sensed units. Their program uses the same channel later, and so comes after that.
     pub(super) fn move_out(&mut self, now: Time, die: Die, units: u32, events: &mut Events) {
         if !self.timing.cache_read {
-            self.hold(now, die, Work::CollectTransfer, Cause::Collection);
+            self.hold(now, die, DieWork::CollectTransfer, Cause::Collection);
         }
-        self.move_page(now, die, Way::Out, units, events);
+        self.move_page(now, die, TransferDirection::Out, units, events);
     }
 
     // Reads of the host.
@@ -431,7 +445,7 @@ impl Array {
             let ends = state.next_refresh + lasts;
             state.next_refresh = ends + self.durations.refresh_gap(every);
             if ends > now {
-                self.begin(now, die, Work::Refresh, Cause::Refresh, ends, events);
+                self.begin(now, die, DieWork::Refresh, Cause::Refresh, ends, events);
                 return;
             }
         }
@@ -444,7 +458,7 @@ impl Array {
         };
         let state = &mut self.dies[die.index()];
         if let Some((cause, takes)) = state.suspend(now, suspend) {
-            self.begin(now, die, Work::Suspending, cause, now + takes, events);
+            self.begin(now, die, DieWork::Suspending, cause, now + takes, events);
         }
     }
 
@@ -468,7 +482,7 @@ impl Array {
                 true => self.durations.sense_of_map(),
                 false => self.durations.sense(slot, ftl),
             };
-        self.begin(now, die, Work::Sense(id), Cause::Read, until, events);
+        self.begin(now, die, DieWork::Sense(id), Cause::Read, until, events);
     }
 
     /// The data of a sense is in the die's register.
@@ -486,9 +500,9 @@ impl Array {
         self.counts.bytes_read += u64::from(sense.units * UNIT);
         let at = self.channels[channel.0 as usize].read(now, sense.units);
         if self.timing.cache_read {
-            events.push(at, Event::Transferred(id));
+            events.push(at, NandEvent::Transferred(id));
         } else {
-            self.begin(now, die, Work::Transfer(id), Cause::Read, at, events);
+            self.begin(now, die, DieWork::Transfer(id), Cause::Read, at, events);
         }
     }
 
@@ -500,9 +514,9 @@ impl Array {
 
     /// Processes the end of a die's work. Returns the work, unless it has been interrupted.
     #[inline(always)]
-    pub(super) fn die_done(&mut self, now: Time, die: Die, events: &mut Events) -> Option<Work> {
+    pub(super) fn die_done(&mut self, now: Time, die: Die, events: &mut Events) -> Option<DieWork> {
         let work = self.dies[die.index()].end(now)?;
-        if let Work::Sense(id) = work {
+        if let DieWork::Sense(id) = work {
             self.sensed(now, id, die, events);
         }
         Some(work)
@@ -511,7 +525,7 @@ impl Array {
     /// Starts waiting reads on an idle die, or resumes the operation that they have interrupted. Returns false if the
     /// die has time for other work. `wanted` returns whether a read-ahead sense is still wanted.
     #[inline]
-    pub(super) fn go_on(
+    pub(super) fn start_waiting_reads(
         &mut self,
         now: Time,
         die: Die,

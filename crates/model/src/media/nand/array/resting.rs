@@ -5,17 +5,17 @@ use crate::ftl::Die;
 
 /// Dies without work, waiting reads or a suspended operation.
 #[derive(Clone, Debug)]
-pub(super) struct Resting {
+pub(super) struct IdleDies {
     idle: DieSet,
     /// Idle dies that cannot take a page of host data: only their own work changes that. If the firmware limits GC,
     /// these are most dies of a drive, and each page would check all of them.
     passed_over: DieSet,
 }
 
-impl Resting {
+impl IdleDies {
     /// Creates a set of all `dies` dies.
-    pub(super) fn all(dies: u32) -> Resting {
-        Resting {
+    pub(super) fn all(dies: u32) -> IdleDies {
+        IdleDies {
             idle: DieSet::full(dies),
             passed_over: DieSet::empty(dies),
         }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_die_that_was_passed_over_is_asked_again_when_it_has_worked() {
-        let mut resting = Resting::all(3);
+        let mut resting = IdleDies::all(3);
         assert_eq!(resting.next(Die(1)), Some(Die(1)));
         resting.pass_over(Die(1));
         assert!(resting.is_passed_over(Die(1)));

@@ -16,7 +16,7 @@ pub(crate) struct SenseId(NonZeroU32);
 impl SenseId {
     /// Creates the id from the number of its slot.
     #[inline]
-    pub(crate) const fn of(number: u32) -> SenseId {
+    pub(crate) const fn from_number(number: u32) -> SenseId {
         SenseId(NonZeroU32::MIN.saturating_add(number))
     }
 
@@ -113,7 +113,7 @@ pub(crate) struct Senses {
 impl Senses {
     #[inline]
     pub(super) fn insert(&mut self, sense: Sense) -> SenseId {
-        SenseId::of(self.kept.insert(sense))
+        SenseId::from_number(self.kept.insert(sense))
     }
 
     /// Releases a sense: its number may be reused; the returned value remains until then.
@@ -244,21 +244,21 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::ftl::Foreseen;
-    use crate::media::nand::front::Segment;
+    use crate::ftl::PrecomputedSlot;
+    use crate::media::nand::front::CommandSegment;
     use crate::time::{Span, Time};
 
     fn ahead(senses: &mut Senses, units: u32) -> SenseId {
-        let segment = Segment {
+        let segment = CommandSegment {
             at: Time::ZERO,
             id: 0,
             offset: 0,
             bytes: 4096,
             dispatched: Time::ZERO,
             looked_up: Span::ZERO,
-            foreseen: Foreseen::NOTHING,
+            foreseen: PrecomputedSlot::NOTHING,
         };
-        let times = Timeline::of(&segment, Time::ZERO);
+        let times = Timeline::new(&segment, Time::ZERO);
         let sense = Sense::new(Purpose::Ahead(Page(0)), Slot(0), units, 0, times);
         senses.insert(sense)
     }

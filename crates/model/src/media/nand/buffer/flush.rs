@@ -8,15 +8,15 @@ use alloc::vec::Vec;
 
 use super::super::Shared;
 use super::super::config::WriteBuffer;
-use super::super::events::Event;
-use super::super::front::Segment;
+use super::super::events::NandEvent;
+use super::super::front::CommandSegment;
 use crate::anatomy::Part;
 use crate::command::CommandId;
 use crate::time::{Span, Time};
 
 /// A flush, or a write with force unit access, that waits for the medium.
 #[derive(Clone, Copy, Debug)]
-struct Flush {
+struct NandFlush {
     id: CommandId,
     epoch: u32,
     /// Number of earlier units in the buffer that are not on the medium.
@@ -35,10 +35,10 @@ pub(super) struct Flushes {
     /// Time to save the tables for a write with force unit access.
     fua_tables: Span,
     /// Flushes that wait for data.
-    waiting: Vec<Flush>,
+    waiting: Vec<NandFlush>,
     /// Flushes whose data is on the medium: those of the save in progress, and those of the next one.
-    saving: Vec<Flush>,
-    unsaved: Vec<Flush>,
+    saving: Vec<NandFlush>,
+    unsaved: Vec<NandFlush>,
     /// Whether units have been written since tables were saved.
     tables_changed: bool,
     epoch: u32,
@@ -80,13 +80,13 @@ impl Flushes {
     pub(super) fn begin(
         &mut self,
         now: Time,
-        segment: &Segment,
+        segment: &CommandSegment,
         units: u32,
         shared: &mut Shared,
     ) -> bool {
         let front = &mut shared.front;
         front.explain_way_down(segment.id, segment.dispatched, segment.at);
-        let flush = Flush {
+        let flush = NandFlush {
             id: segment.id,
             epoch: self.epoch,
             left: units,
@@ -122,12 +122,12 @@ impl Flushes {
     }
 
     /// The data of a flush is on the medium: saves the tables, together with other waiting flushes.
-    fn data_flushed(&mut self, now: Time, flush: Flush, shared: &mut Shared) {
+    fn data_flushed(&mut self, now: Time, flush: NandFlush, shared: &mut Shared) {
         let waited = now.since(flush.since);
         shared.front.explain(flush.id, Part::BehindProgram, waited);
         self.save_for(
             now,
-            Flush {
+            NandFlush {
                 since: now,
                 ..flush
             },
@@ -137,7 +137,7 @@ impl Flushes {
 
     /// The data of a write with force unit access is on the medium: saves the tables.
     pub(super) fn write_through(&mut self, now: Time, id: CommandId, shared: &mut Shared) {
-        let write = Flush {
+        let write = NandFlush {
             id,
             epoch: self.epoch,
             left: 0,
@@ -148,7 +148,7 @@ impl Flushes {
     }
 
     /// Completes a command after its tables are saved.
-    fn save_for(&mut self, now: Time, flush: Flush, shared: &mut Shared) {
+    fn save_for(&mut self, now: Time, flush: NandFlush, shared: &mut Shared) {
         if flush.tables == Span::ZERO {
             shared.front.finish_write(now, flush.id);
             return;
@@ -164,7 +164,7 @@ impl Flushes {
         self.tables_changed = false;
         let lasts = self.saving.iter().map(|it| it.tables).max();
         let end = now + lasts.unwrap_or(Span::ZERO);
-        shared.events.push(end, Event::TablesSaved);
+        shared.events.push(end, NandEvent::TablesSaved);
     }
 
     /// The tables are on the medium.

@@ -27,18 +27,18 @@ use alloc::vec::Vec;
 use super::Shared;
 use super::array::{Purpose, Sense};
 use super::config::{Housekeeping, NandConfig};
-use super::front::Segment;
+use super::front::CommandSegment;
 use super::timeline::Timeline;
 use crate::command::{CommandId, Op};
 use crate::device::Range;
-use crate::ftl::{BufferSlot, Die, Ftl, Page, Place, Shape, Slot, UNIT, Writer};
+use crate::ftl::{BufferSlot, Die, Ftl, FtlGeometry, Page, PageLocation, Slot, UNIT, Writer};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 use flush::Flushes;
 
 /// Content of a slot of the buffer.
 #[derive(Clone, Copy, Debug)]
-struct Buffered {
+struct BufferedUnit {
     /// Logical page; `None` for a unit left over from before the start that has no page yet.
     page: Option<Page>,
     /// The command that completes when this unit is on the medium.
@@ -51,8 +51,8 @@ struct Buffered {
     left_over: bool,
 }
 
-impl Buffered {
-    const LEFT_OVER: Buffered = Buffered {
+impl BufferedUnit {
+    const LEFT_OVER: BufferedUnit = BufferedUnit {
         page: None,
         owner: None,
         epoch: 0,
@@ -63,8 +63,8 @@ impl Buffered {
 
 /// A segment whose units wait for space.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
-    segment: Segment,
+struct WaitingSegment {
+    segment: CommandSegment,
     next: Page,
 }
 
@@ -73,7 +73,7 @@ const STREAMS: usize = 16;
 
 /// Units that a die has taken to program, and when.
 #[derive(Clone, Debug)]
-struct Taken {
+struct ProgramBatch {
     units: Vec<BufferSlot>,
     since: Time,
 }
@@ -89,7 +89,7 @@ pub(super) struct BufferCounts {
 
 /// The DRAM write buffer.
 #[derive(Clone, Debug)]
-pub(super) struct Buffer {
+pub(super) struct NandBuffer {
     page_slots: u32,
     written: u32,
     /// Pages per indirection unit.
@@ -98,13 +98,13 @@ pub(super) struct Buffer {
     protected: bool,
     merge_before_ack: bool,
     pauses: Option<Housekeeping>,
-    slots: Vec<Buffered>,
+    slots: Vec<BufferedUnit>,
     free: Vec<BufferSlot>,
     /// Units that no die has taken yet, oldest first.
     pending: VecDeque<BufferSlot>,
     /// Units taken by each die.
-    taken: Vec<Taken>,
-    waiting: VecDeque<Waiting>,
+    taken: Vec<ProgramBatch>,
+    waiting: VecDeque<WaitingSegment>,
     flushes: Flushes,
     /// Number of units in `pending` that must be programmed even in a page that is not full.
     drain: u32,
@@ -122,22 +122,22 @@ pub(super) struct Buffer {
     counts: BufferCounts,
 }
 
-impl Buffer {
-    pub(super) fn new(config: &NandConfig, shape: &Shape, random: &mut Stream) -> Buffer {
+impl NandBuffer {
+    pub(super) fn new(config: &NandConfig, shape: &FtlGeometry, random: &mut Stream) -> NandBuffer {
         let slots = (config.buffer.bytes / u64::from(UNIT)) as u32;
         let pauses = config.housekeeping.as_ref();
-        let taken = Taken {
+        let taken = ProgramBatch {
             units: Vec::with_capacity(shape.page_slots as usize),
             since: Time::ZERO,
         };
-        Buffer {
+        NandBuffer {
             page_slots: shape.page_slots,
             written: shape.written,
             together: shape.together,
             protected: config.buffer.protected,
             merge_before_ack: config.controller.merge_before_ack,
             pauses: config.housekeeping.clone(),
-            slots: vec![Buffered::LEFT_OVER; slots as usize],
+            slots: vec![BufferedUnit::LEFT_OVER; slots as usize],
             free: (0..slots).rev().map(BufferSlot).collect(),
             pending: VecDeque::with_capacity(slots as usize),
             taken: vec![taken; shape.dies as usize],
@@ -148,7 +148,9 @@ impl Buffer {
             tables: 0.0,
             ends: [u64::MAX; STREAMS],
             oldest: 0,
-            until_pause: pauses.map_or(u64::MAX, |pauses| 1 + random.below(pauses.every_units)),
+            until_pause: pauses.map_or(u64::MAX, |pauses| {
+                1 + random.uniform_below(pauses.every_units)
+            }),
             random: Stream::new(random.bits(), "housekeeping"),
             left_over: (0, Stream::new(0, "none left over")),
             counts: BufferCounts::default(),
@@ -176,7 +178,7 @@ impl Buffer {
         for (slot, buffered) in (0..).map(BufferSlot).zip(&self.slots) {
             if let Some(page) = buffered.page
                 && !buffered.left_over
-                && ftl.locate(page) == Place::Buffer(slot)
+                && ftl.locate(page) == PageLocation::Buffer(slot)
             {
                 ranges.push(Range {
                     offset: u64::from(page.0) * unit,
@@ -238,10 +240,10 @@ impl Buffer {
         }
         let (units, random) = &mut self.left_over;
         *units -= 1;
-        let page = Page(random.below(u64::from(self.written)) as u32);
+        let page = Page(random.uniform_below(u64::from(self.written)) as u32);
         buffered.page = Some(page);
         // Data that was written since is newer.
-        if !matches!(shared.ftl.locate(page), Place::Buffer(_)) {
+        if !matches!(shared.ftl.locate(page), PageLocation::Buffer(_)) {
             shared.ftl.stage(page, held);
         }
     }
@@ -270,14 +272,14 @@ impl Buffer {
     pub(super) fn segment_arrives(
         &mut self,
         now: Time,
-        segment: Segment,
+        segment: CommandSegment,
         shared: &mut Shared,
     ) -> bool {
         if segment.bytes == 0 {
             return self.other_arrives(now, &segment, shared);
         }
         let next = self.pages_of(&segment).0;
-        self.waiting.push_back(Waiting { segment, next });
+        self.waiting.push_back(WaitingSegment { segment, next });
         let first = self.waiting.len() == 1;
         if first {
             self.admit(now, shared);
@@ -286,7 +288,7 @@ impl Buffer {
     }
 
     /// Processes a flush, a deallocation, or a rejected command.
-    fn other_arrives(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
+    fn other_arrives(&mut self, now: Time, segment: &CommandSegment, shared: &mut Shared) -> bool {
         let command = *shared.front.command(segment.id);
         if !shared.front.refuses(&command) {
             match command.op {
@@ -313,7 +315,7 @@ impl Buffer {
         false
     }
 
-    fn flush(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
+    fn flush(&mut self, now: Time, segment: &CommandSegment, shared: &mut Shared) -> bool {
         let used = self.used() as u32;
         let waits = self.flushes.begin(now, segment, used, shared);
         if waits {
@@ -324,7 +326,7 @@ impl Buffer {
 
     /// Returns the first page and the last page that a segment writes: those of whole indirection units.
     #[inline]
-    fn pages_of(&self, segment: &Segment) -> (Page, Page) {
+    fn pages_of(&self, segment: &CommandSegment) -> (Page, Page) {
         let (first, last) = segment.pages();
         if self.together == 1 {
             return (first, last);
@@ -372,7 +374,7 @@ impl Buffer {
     fn take_in(
         &mut self,
         now: Time,
-        segment: &Segment,
+        segment: &CommandSegment,
         page: Page,
         partial: bool,
         slot: BufferSlot,
@@ -380,7 +382,7 @@ impl Buffer {
     ) {
         let through = self.writes_through(segment.id, shared);
         let old = shared.ftl.stage(page, slot);
-        if let Place::Buffer(held) = old {
+        if let PageLocation::Buffer(held) = old {
             let unit = &self.slots[held.index()];
             if !through && unit.owner.is_none() && !unit.leaving {
                 // Overwritten in place. It counts as written before the flushes that wait for it: they no longer wait.
@@ -390,7 +392,7 @@ impl Buffer {
                 return;
             }
         }
-        self.slots[slot.index()] = Buffered {
+        self.slots[slot.index()] = BufferedUnit {
             page: Some(page),
             owner: through.then_some(segment.id),
             epoch: self.flushes.epoch(),
@@ -407,7 +409,7 @@ impl Buffer {
         if through {
             shared.front.add_piece(segment.id);
         }
-        if let (true, Place::Flash(from)) = (partial, old) {
+        if let (true, PageLocation::Flash(from)) = (partial, old) {
             let waits = self.merge_before_ack && !through;
             merge(now, segment, from, waits, shared);
         }
@@ -430,7 +432,7 @@ impl Buffer {
     }
 
     /// A write that does not continue one of the last writes changes a separate part of the tables.
-    fn book_tables(&mut self, segment: &Segment) {
+    fn book_tables(&mut self, segment: &CommandSegment) {
         if self.tables_per_write == 0.0 {
             return;
         }
@@ -446,7 +448,7 @@ impl Buffer {
     }
 
     /// All units of a segment are in the buffer.
-    fn admitted(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
+    fn admitted(&mut self, now: Time, segment: &CommandSegment, shared: &mut Shared) {
         self.book_tables(segment);
         let last = shared.front.piece_done(segment.id);
         if self.writes_through(segment.id, shared) {
@@ -522,14 +524,14 @@ impl Buffer {
 }
 
 /// Reads the old content of a unit that a write covers partly. If `waits`, the command waits for it.
-fn merge(now: Time, segment: &Segment, from: Slot, waits: bool, shared: &mut Shared) {
+fn merge(now: Time, segment: &CommandSegment, from: Slot, waits: bool, shared: &mut Shared) {
     let purpose = if waits {
         shared.front.add_piece(segment.id);
         Purpose::Merge(segment.id)
     } else {
         Purpose::MergeLater
     };
-    let times = Timeline::of(segment, now);
+    let times = Timeline::new(segment, now);
     let sense = Sense::new(purpose, from, 1, 0, times);
     let id = shared.array.add_sense(sense);
     shared.queue_sense(now, id);

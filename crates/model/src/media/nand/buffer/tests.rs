@@ -3,14 +3,14 @@
 
 use super::*;
 use crate::command::Command;
-use crate::ftl::Foreseen;
+use crate::ftl::PrecomputedSlot;
 use crate::media::nand::tests::{shared, small};
 use proptest::prelude::*;
 
 /// A buffer with or without capacitors, the state that it needs, and the slot at which the next page will be
 /// programmed.
 struct Bench {
-    buffer: Buffer,
+    buffer: NandBuffer,
     shared: Shared,
     next_id: CommandId,
 }
@@ -23,7 +23,7 @@ impl Bench {
         let shared = shared(&config);
         let mut random = Stream::new(1, "test");
         Bench {
-            buffer: Buffer::new(&config, shared.ftl.shape(), &mut random),
+            buffer: NandBuffer::new(&config, shared.ftl.shape(), &mut random),
             shared,
             next_id: 0,
         }
@@ -35,14 +35,14 @@ impl Bench {
         self.next_id += 1;
         self.shared.front.accept(Time::ZERO, &command);
         let dispatched = Time::ZERO + small().controller.link_latency;
-        let segment = Segment {
+        let segment = CommandSegment {
             at: dispatched,
             id: command.id,
             offset: command.offset,
             bytes: command.bytes,
             dispatched,
             looked_up: Span::ZERO,
-            foreseen: Foreseen::NOTHING,
+            foreseen: PrecomputedSlot::NOTHING,
         };
         self.buffer
             .segment_arrives(dispatched, segment, &mut self.shared);

@@ -14,7 +14,7 @@ use crate::ftl::Die;
 
 /// Position of the drive in the cycle of bursts.
 #[derive(Clone, Debug)]
-pub(super) struct Bursts {
+pub(super) struct BurstCycle {
     config: config::Bursts,
     /// Price of a page of host data in a die's budget.
     price: i64,
@@ -29,10 +29,10 @@ pub(super) struct Bursts {
     copied: Vec<u32>,
 }
 
-impl Bursts {
-    pub(super) fn new(config: &config::Bursts, dies: u32, price: i64) -> Bursts {
+impl BurstCycle {
+    pub(super) fn new(config: &config::Bursts, dies: u32, price: i64) -> BurstCycle {
         let all = i64::from(dies) * price;
-        Bursts {
+        BurstCycle {
             config: config.clone(),
             price,
             earned: 0,
@@ -92,7 +92,7 @@ impl Bursts {
     }
 
     /// A die takes a page of host data, which changes its budget. Returns whether a burst may have to begin: the caller
-    /// then calls [`Bursts::begin_if_spent`].
+    /// then calls [`BurstCycle::begin_if_spent`].
     pub(super) fn pay(&mut self, die: Die, before: i64, now: i64) -> bool {
         self.copied[die.index()] = 0;
         self.earned -= self.counts(before) - self.counts(now);
@@ -151,7 +151,7 @@ mod tests {
             host_share: 4,
             yield_at: 100,
         };
-        let mut bursts = Bursts::new(&config, 2, 10);
+        let mut bursts = BurstCycle::new(&config, 2, 10);
         // For a die that is far ahead, only three pages count.
         bursts.begin([10, 400].into_iter());
         assert!(!bursts.collects(0) && bursts.lets(Die(0), 0, 0));
@@ -188,7 +188,7 @@ mod tests {
             host_share: 4,
             yield_at: 100,
         };
-        let mut bursts = Bursts::new(&config, 2, 10);
+        let mut bursts = BurstCycle::new(&config, 2, 10);
         bursts.begin([0, 0].into_iter());
         // Both have earned much since then; none would collect, so a burst would never end.
         assert!(bursts.pay(Die(0), 500, 490));

@@ -9,7 +9,7 @@ use crate::time::{Span, Time};
 
 /// State of the drive's idleness.
 #[derive(Clone, Debug)]
-pub(super) struct Idle {
+pub(super) struct IdleDetector {
     /// Time without a command after which the drive is idle.
     after: Span,
     collects_ahead: bool,
@@ -19,9 +19,9 @@ pub(super) struct Idle {
     background: bool,
 }
 
-impl Idle {
-    pub(super) fn new(config: &NandConfig) -> Idle {
-        Idle {
+impl IdleDetector {
+    pub(super) fn new(config: &NandConfig) -> IdleDetector {
+        IdleDetector {
             after: config.collection.idle_after,
             collects_ahead: config.collection.background_free > 0 || config.slc.is_some(),
             timer_set: false,
@@ -86,10 +86,10 @@ mod tests {
         let mut config = small();
         let after = config.collection.idle_after;
         let front = Front::new(&config, 1);
-        let mut idle = Idle::new(&config);
+        let mut idle = IdleDetector::new(&config);
         assert_eq!(idle.arm(Time::ZERO, false, &front), None);
         config.collection.background_free = 4;
-        let mut idle_too = Idle::new(&config);
+        let mut idle_too = IdleDetector::new(&config);
         for (idle, buffered) in [(&mut idle, true), (&mut idle_too, false)] {
             let at = idle.arm(Time::ZERO, buffered, &front).expect("set");
             assert_eq!(at, Time::ZERO + after);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_drive_with_a_command_in_flight_is_not_idle() {
         let mut front = Front::new(&small(), 1);
-        let mut idle = Idle::new(&small());
+        let mut idle = IdleDetector::new(&small());
         let at = idle.arm(Time::ZERO, true, &front).expect("set");
         front.accept(Time::ZERO, &Command::read(0, 0, 4096));
         assert!(!idle.notice(at, &front));

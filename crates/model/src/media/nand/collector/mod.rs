@@ -15,16 +15,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::Shared;
-use super::array::{DieSet, Loading, Work};
-use super::config::{Collection, NandConfig, Timing};
-use super::events::Event;
+use super::array::{DieSet, DieWork, RegisterLoad};
+use super::config::{Collection, NandConfig, NandTiming};
+use super::events::NandEvent;
 use super::timeline::Cause;
 use crate::engine::Station;
-use crate::ftl::{AHEAD_PAGES, Collecting, Die, Ftl, Shape, Slot, Writer, page_price};
+use crate::ftl::{AHEAD_PAGES, Collecting, Die, Ftl, FtlGeometry, Slot, Writer, page_price};
 use crate::random::Stream;
 use crate::time::{Span, Time};
-use bursts::Bursts;
-use idle::Idle;
+use bursts::BurstCycle;
+use idle::IdleDetector;
 
 /// GC of one die.
 #[derive(Clone, Debug)]
@@ -37,22 +37,22 @@ struct DieCollection {
 /// GC of all dies.
 #[derive(Clone, Debug)]
 pub(super) struct Collector {
-    shape: Shape,
+    shape: FtlGeometry,
     config: Collection,
     dies: Vec<DieCollection>,
     /// Dies that could not collect although they are short of blocks.
     starved: DieSet,
     /// Firmware time for moving units.
     mover: Station,
-    idle: Idle,
+    idle: IdleDetector,
     /// State of bursts, if the firmware does not spread GC evenly.
-    bursts: Option<Bursts>,
+    bursts: Option<BurstCycle>,
 }
 
 impl Collector {
-    pub(super) fn new(config: &NandConfig, shape: &Shape) -> Collector {
+    pub(super) fn new(config: &NandConfig, shape: &FtlGeometry) -> Collector {
         let bursts = config.collection.bursts.as_ref();
-        let bursts = bursts.map(|bursts| Bursts::new(bursts, shape.dies, page_price(shape)));
+        let bursts = bursts.map(|bursts| BurstCycle::new(bursts, shape.dies, page_price(shape)));
         let die = DieCollection {
             collecting: Collecting::new(shape),
             moved: Time::ZERO,
@@ -63,7 +63,7 @@ impl Collector {
             dies: vec![die; shape.dies as usize],
             starved: DieSet::empty(shape.dies),
             mover: Station::default(),
-            idle: Idle::new(config),
+            idle: IdleDetector::new(config),
             bursts,
         };
         collector.begin_bursts();
@@ -84,7 +84,7 @@ impl Collector {
             return;
         };
         let pages = u64::from(bursts.pages());
-        let pages = Stream::new(seed, "bursts").below(pages.max(1));
+        let pages = Stream::new(seed, "bursts").uniform_below(pages.max(1));
         let earned = pages as i64 * self.page_price();
         for die in &mut self.dies {
             die.collecting.budget += earned;
@@ -96,13 +96,13 @@ impl Collector {
     #[inline]
     pub(super) fn take_turn(&mut self) -> bool {
         let bursts = self.bursts.as_mut();
-        bursts.is_some_and(Bursts::take_turn)
+        bursts.is_some_and(BurstCycle::take_turn)
     }
 
     /// Makes each die continue GC where writing without time has stopped.
-    pub(super) fn go_on(&mut self, collecting: &[Collecting]) {
+    pub(super) fn resume(&mut self, collecting: &[Collecting]) {
         for (die, at) in self.dies.iter_mut().zip(collecting) {
-            die.collecting.go_on_from(at);
+            die.collecting.copy_from(at);
         }
         self.begin_bursts();
     }
@@ -120,7 +120,7 @@ impl Collector {
     #[inline]
     pub(super) fn may_program(&self, die: Die, waiting: usize, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
-        let lets = |bursts: &Bursts| bursts.lets(die, budget, waiting);
+        let lets = |bursts: &BurstCycle| bursts.lets(die, budget, waiting);
         let earned = !ftl.wants_collection(die)
             || (budget >= ftl.host_price(die) && self.bursts.as_ref().is_none_or(lets));
         earned && ftl.host_writer(die).is_some()
@@ -157,7 +157,7 @@ impl Collector {
 
     /// Returns the mean number of slots that a die has programmed when it ends its GC work at time zero. It programs,
     /// senses and erases in turn, and has programmed a page only in the first case.
-    pub(super) fn share_programmed(&self, die: Die, timing: &Timing) -> u32 {
+    pub(super) fn share_programmed(&self, die: Die, timing: &NandTiming) -> u32 {
         let (slots, block) = (self.shape.page_slots, f64::from(self.shape.block_slots));
         let kept = (block - self.gain(die) as f64) / block;
         let programs = timing.program.ns() as f64 * kept;
@@ -170,7 +170,7 @@ impl Collector {
 
     /// Whether GC should execute a step: it owes space to the host, is behind, or has idle time. Changes of this result
     /// by the die's own work are covered; for other changes, which are the first write and idle time, the array must be
-    /// informed (`Array::forget_reads_only`).
+    /// informed (`NandArray::forget_reads_only`).
     pub(super) fn should_collect(&self, die: Die, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
         let owes = ftl.wants_collection(die)
@@ -294,7 +294,7 @@ impl Collector {
     ) {
         let (_, moved) = self.mover.book(now, service);
         self.dies[die.index()].moved = moved;
-        shared.events.push(moved, Event::Moved(die));
+        shared.events.push(moved, NandEvent::Moved(die));
     }
 
     fn program_copies(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
@@ -309,8 +309,8 @@ impl Collector {
         }
         let copies = collecting.gathered.drain(..units);
         collecting.programming.extend(copies);
-        let loading = Loading {
-            work: Work::CollectProgram(slot),
+        let loading = RegisterLoad {
+            work: DieWork::CollectProgram(slot),
             cause: Cause::Collection,
             program: shared.array.program_time(slot),
         };
@@ -363,7 +363,7 @@ impl Collector {
     #[inline]
     pub(super) fn arm_timer(&mut self, now: Time, buffered: bool, shared: &mut Shared) {
         if let Some(at) = self.idle.arm(now, buffered, &shared.front) {
-            shared.events.push(at, Event::IdleTimer);
+            shared.events.push(at, NandEvent::IdleTimer);
         }
     }
 
@@ -394,7 +394,7 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::{Page, Place};
+    use crate::ftl::{Page, PageLocation};
     use crate::media::Precondition;
     use crate::media::nand::Nand;
     use crate::media::nand::tests::small;
@@ -427,20 +427,20 @@ mod tests {
             assert_ne!(now, Time::NEVER, "it stands still");
             while let Some(event) = shared.events.pop_due(now) {
                 match event {
-                    Event::Channel(channel) => {
+                    NandEvent::Channel(channel) => {
                         shared.array.channel_due(now, channel, &mut shared.events);
                     }
-                    Event::DieDone(die) => {
+                    NandEvent::DieDone(die) => {
                         match shared.array.die_done(now, die, &mut shared.events) {
-                            Some(Work::CollectSense) => collector.sensed(now, die, shared),
-                            Some(Work::CollectProgram(slot)) => {
+                            Some(DieWork::CollectSense) => collector.sensed(now, die, shared),
+                            Some(DieWork::CollectProgram(slot)) => {
                                 collector.programmed(die, slot, &mut shared.ftl);
                             }
-                            Some(Work::Erase(block)) => shared.ftl.erased(block),
+                            Some(DieWork::Erase(block)) => shared.ftl.erased(block),
                             other => panic!("{other:?} is no step of collection"),
                         }
                     }
-                    Event::Moved(_) => {}
+                    NandEvent::Moved(_) => {}
                     other => panic!("{other:?} is none of collection's"),
                 }
             }
@@ -497,7 +497,7 @@ mod tests {
         assert!(apart < u64::from(shape.block_slots), "{freed} and {used}");
         shared.ftl.check();
         for page in (0..shape.logical).map(Page) {
-            assert!(matches!(shared.ftl.locate(page), Place::Flash(_)));
+            assert!(matches!(shared.ftl.locate(page), PageLocation::Flash(_)));
         }
     }
 

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use crate::engine::Station;
 use crate::ftl::UNIT;
-use crate::media::nand::config::Cores;
+use crate::media::nand::config::ReadCoreConfig;
 use crate::time::{Span, Time};
 
 /// Returns the core for a command that begins at this offset. Multiples of the golden section spread neighbours and all
@@ -29,7 +29,7 @@ pub(super) struct ReadCores {
 }
 
 impl ReadCores {
-    pub(super) fn new(config: Cores) -> ReadCores {
+    pub(super) fn new(config: ReadCoreConfig) -> ReadCores {
         ReadCores {
             per_read: config.per_read,
             cores: vec![Station::default(); config.count as usize],
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn one_address_waits_for_itself_and_another_does_not() {
         let work = Span::from_us(20);
-        let mut cores = ReadCores::new(Cores {
+        let mut cores = ReadCores::new(ReadCoreConfig {
             count: 4,
             per_read: work,
         });

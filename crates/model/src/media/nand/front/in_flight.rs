@@ -9,7 +9,7 @@ use crate::time::{Span, Time};
 
 /// An outstanding command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct NandCommand {
     pub(super) command: Command,
     pub(super) submitted: Time,
     /// When its last segment was admitted to the buffer; for writes that wait for the medium.
@@ -20,7 +20,7 @@ pub(super) struct Entry {
     pub(super) answer: Completion,
 }
 
-impl Entry {
+impl NandCommand {
     /// Counts a finished piece; returns whether it was the last.
     #[inline]
     pub(super) fn piece_done(&mut self) -> bool {
@@ -42,7 +42,7 @@ impl Entry {
 /// Outstanding commands by id. Indexing an id that is not outstanding panics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<NandCommand>>,
     depth: u32,
 }
 
@@ -55,7 +55,7 @@ impl InFlight {
         }
         let entry = &mut self.entries[index];
         assert!(entry.is_none(), "id {index} is in use");
-        *entry = Some(Entry {
+        *entry = Some(NandCommand {
             command: *command,
             submitted: now,
             admitted: now,
@@ -81,7 +81,7 @@ impl InFlight {
     }
 
     #[inline]
-    pub(super) fn get(&self, id: CommandId) -> Option<&Entry> {
+    pub(super) fn get(&self, id: CommandId) -> Option<&NandCommand> {
         self.entries.get(id as usize)?.as_ref()
     }
 
@@ -98,10 +98,10 @@ fn not_in_flight(id: CommandId) -> ! {
 }
 
 impl Index<CommandId> for InFlight {
-    type Output = Entry;
+    type Output = NandCommand;
 
     #[inline]
-    fn index(&self, id: CommandId) -> &Entry {
+    fn index(&self, id: CommandId) -> &NandCommand {
         match self.get(id) {
             Some(entry) => entry,
             None => not_in_flight(id),
@@ -111,7 +111,7 @@ impl Index<CommandId> for InFlight {
 
 impl IndexMut<CommandId> for InFlight {
     #[inline]
-    fn index_mut(&mut self, id: CommandId) -> &mut Entry {
+    fn index_mut(&mut self, id: CommandId) -> &mut NandCommand {
         match self.entries.get_mut(id as usize) {
             Some(Some(entry)) => entry,
             _ => not_in_flight(id),

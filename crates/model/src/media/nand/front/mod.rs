@@ -19,21 +19,21 @@ mod tests;
 
 use alloc::vec::Vec;
 
-use super::config::{Controller, NandConfig};
+use super::config::{NandConfig, NandController};
 use super::timeline::Timeline;
 use crate::anatomy::Part;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Capacity;
 use crate::engine::{Agenda, Station};
-use crate::ftl::Foreseen;
+use crate::ftl::PrecomputedSlot;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
 use cores::ReadCores;
 use in_flight::InFlight;
 use pace::Pacer;
-pub(super) use segment::Segment;
-use slots::Slots;
+pub(super) use segment::CommandSegment;
+use slots::CommandSlots;
 
 /// Initial capacity of each queue.
 const FEW: usize = 16;
@@ -48,7 +48,7 @@ pub(super) struct HostBytes {
 /// Controller and link.
 #[derive(Clone, Debug)]
 pub(super) struct Front {
-    config: Controller,
+    config: NandController,
     capacity: Capacity,
     controller: Station,
     /// Cores of the controller, if it divides reads among several.
@@ -60,8 +60,8 @@ pub(super) struct Front {
     link_in: Station,
     link_out: Station,
     /// Read segments on their way to the reader, write segments on their way to the buffer, and completions.
-    reads: Agenda<Segment>,
-    writes: Agenda<Segment>,
+    reads: Agenda<CommandSegment>,
+    writes: Agenda<CommandSegment>,
     read_done: Agenda<CommandId>,
     write_done: Agenda<CommandId>,
     /// Random addition to the fixed latency of a write.
@@ -70,7 +70,7 @@ pub(super) struct Front {
     next: Time,
     commands: InFlight,
     /// For a link with few command slots.
-    slots: Option<Slots>,
+    slots: Option<CommandSlots>,
     last_command: Time,
     bytes: HostBytes,
     /// Link time of inbound data.
@@ -98,7 +98,10 @@ impl Front {
             spread: Stream::new(seed, "write delay"),
             next: Time::NEVER,
             commands: InFlight::default(),
-            slots: config.controller.slots.map(|it| Slots::new(it.get())),
+            slots: config
+                .controller
+                .slots
+                .map(|it| CommandSlots::new(it.get())),
             last_command: Time::ZERO,
             bytes: HostBytes::default(),
             taken_in: Span::ZERO,
@@ -117,7 +120,7 @@ impl Front {
     /// Sets the array time of a unit of a write.
     pub(super) fn set_pace(&mut self, interval: Span) {
         if let Some(pacer) = &mut self.pacer {
-            pacer.tell(interval);
+            pacer.set_interval(interval);
         }
     }
 
@@ -159,7 +162,7 @@ impl Front {
 
     /// Books the controller for a command with data transfer, and sends its segments; `foreseen` is the location for a
     /// read of one page.
-    pub(super) fn dispatch(&mut self, now: Time, command: &Command, foreseen: Foreseen) {
+    pub(super) fn dispatch(&mut self, now: Time, command: &Command, foreseen: PrecomputedSlot) {
         match command.op {
             Op::Read => self.bytes.read += u64::from(command.bytes),
             _ => self.bytes.written += u64::from(command.bytes),
@@ -185,7 +188,7 @@ impl Front {
                 }
             }
             let dispatched = leaves + link;
-            let segment = |at| Segment {
+            let segment = |at| CommandSegment {
                 at,
                 id: command.id,
                 offset,
@@ -221,14 +224,14 @@ impl Front {
         let dispatched = leaves + self.config.link_latency;
         let (_, at) = self.link_in.book(dispatched, Span::ZERO);
         self.next = self.next.min(at);
-        let segment = Segment {
+        let segment = CommandSegment {
             at,
             id,
             offset: 0,
             bytes: 0,
             dispatched,
             looked_up: Span::ZERO,
-            foreseen: Foreseen::NOTHING,
+            foreseen: PrecomputedSlot::NOTHING,
         };
         self.writes.insert(at, segment);
     }
@@ -250,7 +253,7 @@ impl Front {
     /// Removes and returns the next read segment that arrives at `now`; [`Front::next`] is updated by
     /// [`Front::answer`].
     #[inline]
-    pub(super) fn pop_read(&mut self, now: Time) -> Option<Segment> {
+    pub(super) fn pop_read(&mut self, now: Time) -> Option<CommandSegment> {
         let segment = self.reads.pop_due(now)?;
         debug_assert_eq!(segment.at, now);
         Some(segment)
@@ -259,7 +262,7 @@ impl Front {
     /// Removes and returns the next write segment, or command without data, that arrives at `now`; [`Front::next`] is
     /// updated by [`Front::answer`].
     #[inline]
-    pub(super) fn pop_write(&mut self, now: Time) -> Option<Segment> {
+    pub(super) fn pop_write(&mut self, now: Time) -> Option<CommandSegment> {
         let segment = self.writes.pop_due(now)?;
         debug_assert_eq!(segment.at, now);
         let rate = self.config.write_ps_per_byte();
@@ -384,20 +387,20 @@ impl Front {
     }
 
     /// Attributes the time of a command up to `now`, when its last segment has been admitted to the buffer.
-    pub(super) fn explain_admission(&mut self, now: Time, segment: &Segment) {
+    pub(super) fn explain_admission(&mut self, now: Time, segment: &CommandSegment) {
         self.explain_way_down(segment.id, segment.dispatched, segment.at);
         self.explain(segment.id, Part::BufferFull, now.since(segment.at));
     }
 
     /// Completes a command whose last step was admission to the buffer.
-    pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) {
+    pub(super) fn acknowledge(&mut self, now: Time, segment: &CommandSegment) {
         self.explain_admission(now, segment);
         self.finish_write(now, segment.id);
     }
 
     /// A segment of a write with force unit access is in the buffer. The way of the last one determines the anatomy up
     /// to here; the medium's part follows later.
-    pub(super) fn wait_for_medium(&mut self, now: Time, segment: &Segment) {
+    pub(super) fn wait_for_medium(&mut self, now: Time, segment: &CommandSegment) {
         let command = &mut self.commands[segment.id];
         command.admitted = now;
         command.answer.anatomy = crate::anatomy::Anatomy::ZERO;
@@ -438,7 +441,7 @@ impl Front {
 
     /// The first sense of a command, from this segment, is wanted; returns when its core has processed it.
     #[inline]
-    pub(super) fn book_core(&mut self, now: Time, segment: &Segment) -> Time {
+    pub(super) fn book_core(&mut self, now: Time, segment: &CommandSegment) -> Time {
         match &mut self.cores {
             Some(cores) if self.commands[segment.id].command.offset == segment.offset => {
                 cores.book(now, segment.offset)

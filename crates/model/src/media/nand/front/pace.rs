@@ -31,7 +31,7 @@ impl Pacer {
     }
 
     /// Sets the array time per unit.
-    pub(super) fn tell(&mut self, interval: Span) {
+    pub(super) fn set_interval(&mut self, interval: Span) {
         self.interval = interval;
     }
 
@@ -62,7 +62,7 @@ mod tests {
         let mut pacer = Pacer::new(&Pace { depth: 2 });
         let at = |us| Time::ZERO + Span::from_us(us);
         assert_eq!(pacer.enter(at(5), 100), at(5));
-        pacer.tell(Span::from_us(10));
+        pacer.set_interval(Span::from_us(10));
         let came = [(); 5].map(|()| pacer.enter(at(100), 1));
         assert_eq!(came, [at(100), at(100), at(100), at(110), at(120)]);
         // Lateness is compensated by at most the depth.
@@ -75,10 +75,10 @@ mod tests {
     fn writes_enter_in_order_when_the_interval_grows() {
         let mut pacer = Pacer::new(&Pace { depth: 4 });
         let at = |us| Time::ZERO + Span::from_us(us);
-        pacer.tell(Span::from_us(10));
+        pacer.set_interval(Span::from_us(10));
         let before = pacer.enter(at(0), 8).max(pacer.enter(at(0), 1));
         assert_eq!(before, at(40));
-        pacer.tell(Span::from_us(20));
+        pacer.set_interval(Span::from_us(20));
         assert_eq!(pacer.enter(at(0), 1), at(40));
         assert_eq!([1, 50].map(|us| pacer.follow(at(us))), [at(40), at(50)]);
     }

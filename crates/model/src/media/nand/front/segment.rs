@@ -1,7 +1,7 @@
 //! A part of a command that the controller has processed.
 
 use crate::command::CommandId;
-use crate::ftl::{Foreseen, Page, UNIT};
+use crate::ftl::{Page, PrecomputedSlot, UNIT};
 use crate::time::{Span, Time};
 
 /// Returns the number of 4 KiB units that a range overlaps.
@@ -13,7 +13,7 @@ pub(super) fn units_touched(offset: u64, bytes: u64) -> u32 {
 
 /// A part of a command (at most the largest transfer) that the controller has processed.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Segment {
+pub(in super::super) struct CommandSegment {
     /// When it arrives at the reader or the buffer.
     pub(in super::super) at: Time,
     pub(in super::super) id: CommandId,
@@ -24,10 +24,10 @@ pub(in super::super) struct Segment {
     /// How long it has waited for the map.
     pub(in super::super) looked_up: Span,
     /// Location of its first page, as far as known when the command arrived.
-    pub(in super::super) foreseen: Foreseen,
+    pub(in super::super) foreseen: PrecomputedSlot,
 }
 
-impl Segment {
+impl CommandSegment {
     /// Returns the offset after its last byte.
     #[inline]
     pub(in super::super) fn end(&self) -> u64 {

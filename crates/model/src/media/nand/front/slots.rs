@@ -12,7 +12,7 @@ use crate::command::Command;
 
 /// State of the slots.
 #[derive(Clone, Debug)]
-pub(super) struct Slots {
+pub(super) struct CommandSlots {
     limit: u32,
     /// Commands in the drive.
     taken: u32,
@@ -21,9 +21,9 @@ pub(super) struct Slots {
     waiting: VecDeque<Command>,
 }
 
-impl Slots {
-    pub(super) fn new(limit: u32) -> Slots {
-        Slots {
+impl CommandSlots {
+    pub(super) fn new(limit: u32) -> CommandSlots {
+        CommandSlots {
             limit,
             taken: 0,
             alone: false,

@@ -42,7 +42,7 @@ fn a_command_is_cut_where_the_largest_transfer_ends() {
     let mut front = front();
     let command = Command::read(3, 4096, 300 << 10);
     front.accept(Time::ZERO, &command);
-    front.dispatch(Time::ZERO, &command, Foreseen::NOTHING);
+    front.dispatch(Time::ZERO, &command, PrecomputedSlot::NOTHING);
     let mut cut = Vec::new();
     while front.next() != Time::NEVER {
         let next = front.next();
@@ -68,7 +68,7 @@ fn a_pause_keeps_back_what_has_not_left_the_controller_and_no_more() {
         for id in 0..6 {
             let command = Command::write(id, u64::from(id) * 4096, 4096);
             front.accept(Time::ZERO, &command);
-            front.dispatch(Time::ZERO, &command, Foreseen::NOTHING);
+            front.dispatch(Time::ZERO, &command, PrecomputedSlot::NOTHING);
         }
         if paused {
             // Each takes 2 us of the controller: three have left it.

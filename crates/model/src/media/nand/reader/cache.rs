@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use super::super::array::SenseId;
 use super::super::config::ReadAhead;
-use super::super::front::Segment;
+use super::super::front::CommandSegment;
 use crate::command::CommandId;
 use crate::ftl::{Page, Slot, UNIT};
 use crate::time::Time;
@@ -32,12 +32,12 @@ const WAYS: usize = 8;
 
 /// The controller's memory of read-ahead data.
 #[derive(Clone, Debug)]
-pub(super) struct ReadCache {
+pub(super) struct ReadAheadCache {
     ahead_units: u32,
     after: u32,
     /// Whether nothing has been read ahead yet.
     unused: bool,
-    /// Sets, by [`ReadCache::place`] of the logical page.
+    /// Sets, by [`ReadAheadCache::place`] of the logical page.
     sets: Vec<Set>,
     set_bits: u32,
     /// Offset in bytes at which each stream would continue.
@@ -100,20 +100,20 @@ impl ReadStream {
 }
 
 /// Result of a look-up in the cache.
-pub(super) enum Found {
+pub(super) enum CacheLookup {
     Nothing,
     Ready,
     Coming(SenseId),
 }
 
-impl ReadCache {
-    pub(super) fn new(config: &ReadAhead, max_transfer: u32) -> ReadCache {
+impl ReadAheadCache {
+    pub(super) fn new(config: &ReadAhead, max_transfer: u32) -> ReadAheadCache {
         let ahead_units = (config.bytes / UNIT).max(1);
         // Space for all streams and for the pages that outstanding commands still need of each, a quarter full so that
         // few sets overflow.
         let each = ahead_units + max_transfer / UNIT;
         let sets = (4 * STREAMS as u32 * each / WAYS as u32).next_power_of_two();
-        ReadCache {
+        ReadAheadCache {
             ahead_units,
             after: config.after,
             unused: true,
@@ -138,14 +138,14 @@ impl ReadCache {
 
     /// Looks up whether the data of this page, which is in this slot, has been read ahead.
     #[inline]
-    pub(super) fn find(&self, page: Page, slot: Slot) -> Found {
+    pub(super) fn find(&self, page: Page, slot: Slot) -> CacheLookup {
         if self.unused {
-            return Found::Nothing;
+            return CacheLookup::Nothing;
         }
         let set = &self.sets[self.place(page)];
         match set.way(slot) {
-            None => Found::Nothing,
-            Some(way) => set.senses[way].map_or(Found::Ready, Found::Coming),
+            None => CacheLookup::Nothing,
+            Some(way) => set.senses[way].map_or(CacheLookup::Ready, CacheLookup::Coming),
         }
     }
 
@@ -191,7 +191,7 @@ impl ReadCache {
     #[inline]
     pub(super) fn follow(
         &mut self,
-        segment: &Segment,
+        segment: &CommandSegment,
         submitted: Time,
         page_slots: u32,
         answered: impl Fn(CommandId, Time) -> bool,
@@ -274,7 +274,7 @@ impl ReadCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::Foreseen;
+    use crate::ftl::PrecomputedSlot;
     use crate::random::Stream;
     use crate::time::Span;
 
@@ -287,20 +287,20 @@ mod tests {
         };
         let mut random = Stream::new(1, "streams");
         for round in 0..200 {
-            let mut cache = ReadCache::new(&config, 128 << 10);
+            let mut cache = ReadAheadCache::new(&config, 128 << 10);
             let distance = 1 << (round % 20);
             let starts: [u32; STREAMS] = core::array::from_fn(|at| match round < 20 {
                 true => at as u32 * 128 * distance,
-                false => random.below(1 << 27) as u32,
+                false => random.uniform_below(1 << 27) as u32,
             });
             let pages = |start: u32| start..start + 128 + 32;
             for page in starts.into_iter().flat_map(pages) {
-                cache.expect(Page(page), Slot(page), SenseId::of(7));
-                cache.came(Page(page), SenseId::of(7));
+                cache.expect(Page(page), Slot(page), SenseId::from_number(7));
+                cache.came(Page(page), SenseId::from_number(7));
             }
             let all = starts.into_iter().flat_map(pages);
-            let lost =
-                all.filter(|&page| !matches!(cache.find(Page(page), Slot(page)), Found::Ready));
+            let lost = all
+                .filter(|&page| !matches!(cache.find(Page(page), Slot(page)), CacheLookup::Ready));
             assert!(
                 lost.count() < STREAMS * 160 / 100,
                 "round {round}: {starts:?}"
@@ -315,18 +315,18 @@ mod tests {
             bytes: 512 << 10,
             after: 2,
         };
-        let mut cache = ReadCache::new(&config, 128 << 10);
+        let mut cache = ReadAheadCache::new(&config, 128 << 10);
         for io in 0..8 {
             let submitted = Time::from_ns(1000 * u64::from(io));
             for piece in 0..pieces {
-                let segment = Segment {
+                let segment = CommandSegment {
                     at: submitted,
                     id: io * pieces + piece,
                     offset: u64::from(io * pieces + piece) * (128 << 10),
                     bytes: 128 << 10,
                     dispatched: submitted,
                     looked_up: Span::ZERO,
-                    foreseen: Foreseen::NOTHING,
+                    foreseen: PrecomputedSlot::NOTHING,
                 };
                 let before = |_, at| answered && at < submitted;
                 if cache.follow(&segment, submitted, 8, before).is_some() {
@@ -351,7 +351,7 @@ mod tests {
             bytes: 512 << 10,
             after: 2,
         };
-        let mut cache = ReadCache::new(&config, 128 << 10);
+        let mut cache = ReadAheadCache::new(&config, 128 << 10);
         let far = 1 << 32;
         for (stream, offset) in [(3, 4096), (5, 4096 + far), (9, 4096 + 2 * far)] {
             cache.goes_on(stream, offset);
@@ -370,18 +370,18 @@ mod tests {
             bytes: 4096,
             after: 1,
         };
-        let mut cache = ReadCache::new(&config, 4096);
+        let mut cache = ReadAheadCache::new(&config, 4096);
         for slot in 0..=WAYS as u32 {
-            cache.expect(Page(5), Slot(slot), SenseId::of(100 + slot));
+            cache.expect(Page(5), Slot(slot), SenseId::from_number(100 + slot));
         }
-        assert!(matches!(cache.find(Page(5), Slot(0)), Found::Nothing));
+        assert!(matches!(cache.find(Page(5), Slot(0)), CacheLookup::Nothing));
         assert!(
-            matches!(cache.find(Page(5), Slot(1)), Found::Coming(sense) if sense == SenseId::of(101))
+            matches!(cache.find(Page(5), Slot(1)), CacheLookup::Coming(sense) if sense == SenseId::from_number(101))
         );
-        cache.came(Page(5), SenseId::of(101));
-        assert!(matches!(cache.find(Page(5), Slot(1)), Found::Ready));
+        cache.came(Page(5), SenseId::from_number(101));
+        assert!(matches!(cache.find(Page(5), Slot(1)), CacheLookup::Ready));
         assert!(
-            matches!(cache.find(Page(5), Slot(2)), Found::Coming(sense) if sense == SenseId::of(102))
+            matches!(cache.find(Page(5), Slot(2)), CacheLookup::Coming(sense) if sense == SenseId::from_number(102))
         );
     }
 }

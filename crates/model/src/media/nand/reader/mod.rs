@@ -22,15 +22,15 @@ use core::hint::cold_path;
 use super::Shared;
 use super::array::{Purpose, Sense, SenseId, SenseQueue, Spare};
 use super::config::NandConfig;
-use super::events::Event;
-use super::front::Segment;
-use super::map_memory::{MapMemory, MapPage, Whereabouts};
+use super::events::NandEvent;
+use super::front::CommandSegment;
+use super::map_memory::{MapMemory, MapPage, MapPageLocation};
 use super::timeline::Timeline;
 use crate::command::CommandId;
 use crate::engine::Slab;
-use crate::ftl::{Page, Place, Shape, Slot, UNIT};
+use crate::ftl::{FtlGeometry, Page, PageLocation, Slot, UNIT};
 use crate::time::{Span, Time};
-use cache::{Found, ReadCache};
+use cache::{CacheLookup, ReadAheadCache};
 
 /// A command that waits for data being read.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +46,8 @@ struct Waiter {
 
 /// A segment that waits for a page of the map.
 #[derive(Clone, Copy, Debug)]
-struct Parked {
-    segment: Segment,
+struct MapWaiter {
+    segment: CommandSegment,
     since: Time,
     /// The next one that waits for the same page.
     next: Option<u32>,
@@ -55,7 +55,7 @@ struct Parked {
 
 /// Consecutive slots of one page that a command or stream wants.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct SlotRun {
     purpose: Purpose,
     first: Slot,
     units: u32,
@@ -64,9 +64,9 @@ struct Run {
 
 /// Data that a segment wants, as far as it has been looked up.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wanted {
+struct SegmentLookup {
     /// Slots to be sensed.
-    run: Option<Run>,
+    run: Option<SlotRun>,
     /// Bytes that need no sense.
     ready: u32,
     /// Whether any of the data has been read ahead.
@@ -79,20 +79,20 @@ pub(super) struct Reader {
     page_slots: u32,
     logical: u32,
     issue_interval: Span,
-    cache: Option<ReadCache>,
+    cache: Option<ReadAheadCache>,
     waiters: Slab<Waiter>,
-    parked: Slab<Parked>,
+    parked: Slab<MapWaiter>,
     /// Read-ahead senses for which the controller has had no time, and whether an event will check again.
     put_off: SenseQueue,
     turn_due: bool,
     /// Locations of the pages of the current segment; kept to reuse its memory.
-    places: Vec<Place>,
+    places: Vec<PageLocation>,
     /// Number of senses that the current segment has started.
     issued: u32,
 }
 
 impl Reader {
-    pub(super) fn new(config: &NandConfig, shape: &Shape) -> Reader {
+    pub(super) fn new(config: &NandConfig, shape: &FtlGeometry) -> Reader {
         let controller = &config.controller;
         Reader {
             page_slots: shape.page_slots,
@@ -101,7 +101,7 @@ impl Reader {
             cache: config
                 .read_ahead
                 .as_ref()
-                .map(|ahead| ReadCache::new(ahead, controller.max_transfer)),
+                .map(|ahead| ReadAheadCache::new(ahead, controller.max_transfer)),
             waiters: Slab::default(),
             parked: Slab::default(),
             put_off: SenseQueue::default(),
@@ -113,25 +113,30 @@ impl Reader {
 
     /// A read segment arrives at the FTL.
     #[inline(always)]
-    pub(super) fn segment_arrives(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
+    pub(super) fn segment_arrives(
+        &mut self,
+        now: Time,
+        segment: &CommandSegment,
+        shared: &mut Shared,
+    ) {
         if shared.map.is_some() && self.waits_for_map(now, segment, shared) {
             return;
         }
         let (first, last) = segment.pages();
         self.issued = 0;
-        let mut wanted = Wanted::default();
+        let mut wanted = SegmentLookup::default();
         if first == last {
             let place = shared.ftl.locate_foreseen(first, segment.foreseen);
             self.look_up(now, segment, (first, place), &mut wanted, shared);
         } else {
             self.look_up_each(now, segment, first, last, &mut wanted, shared);
         }
-        let Wanted { run, ready, cached } = wanted;
+        let SegmentLookup { run, ready, cached } = wanted;
         if let Some(run) = run {
             self.sense_run(now, segment, &run, shared);
         }
         if ready > 0 {
-            let times = Timeline::of(segment, now);
+            let times = Timeline::new(segment, now);
             shared.front.deliver(now, segment.id, ready, &times);
         } else {
             // The segment itself counted as a piece; its senses are pieces now.
@@ -159,10 +164,10 @@ impl Reader {
     fn look_up_each(
         &mut self,
         now: Time,
-        segment: &Segment,
+        segment: &CommandSegment,
         first: Page,
         last: Page,
-        wanted: &mut Wanted,
+        wanted: &mut SegmentLookup,
         shared: &mut Shared,
     ) {
         let mut places = core::mem::take(&mut self.places);
@@ -179,31 +184,31 @@ impl Reader {
     fn look_up(
         &mut self,
         now: Time,
-        segment: &Segment,
-        (page, place): (Page, Place),
-        wanted: &mut Wanted,
+        segment: &CommandSegment,
+        (page, place): (Page, PageLocation),
+        wanted: &mut SegmentLookup,
         shared: &mut Shared,
     ) {
         let unit = u64::from(UNIT);
         let begins = u64::from(page.0) * unit;
         let from = segment.offset.max(begins);
         let host_bytes = (segment.end().min(begins + unit) - from) as u32;
-        let Place::Flash(slot) = place else {
+        let PageLocation::Flash(slot) = place else {
             wanted.ready += host_bytes;
             return;
         };
         if let Some(cache) = &self.cache {
             match cache.find(page, slot) {
-                Found::Ready => {
+                CacheLookup::Ready => {
                     wanted.ready += host_bytes;
                     wanted.cached = true;
                     return;
                 }
-                Found::Coming(sense) => {
+                CacheLookup::Coming(sense) => {
                     wanted.cached = true;
                     return self.await_ahead(now, sense, segment, host_bytes, shared);
                 }
-                Found::Nothing => {}
+                CacheLookup::Nothing => {}
             }
         }
         let purpose = Purpose::Read(segment.id);
@@ -213,19 +218,19 @@ impl Reader {
 
     /// Whether a segment must wait for its part of the map; it returns here when the first missing part is available.
     #[inline(never)]
-    fn waits_for_map(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
+    fn waits_for_map(&mut self, now: Time, segment: &CommandSegment, shared: &mut Shared) -> bool {
         let Some(map) = &mut shared.map else {
             return false;
         };
         let (first, last) = segment.pages();
         for page in (map.page_of(first).0..=map.page_of(last).0).map(MapPage) {
             let sense = match map.look_up(page) {
-                Whereabouts::None | Whereabouts::Held(_) => continue,
-                Whereabouts::Coming(sense) => sense,
-                Whereabouts::Away => {
+                MapPageLocation::None | MapPageLocation::Held(_) => continue,
+                MapPageLocation::Coming(sense) => sense,
+                MapPageLocation::Away => {
                     let slot = MapMemory::slot(page, shared.ftl.shape());
                     let leaves = shared.front.book_sense(now);
-                    let mut times = Timeline::of(segment, now);
+                    let mut times = Timeline::new(segment, now);
                     times.leave_controller(leaves);
                     let sense = Sense::new(Purpose::Map(page), slot, 1, 0, times);
                     let id = shared.array.add_sense(sense);
@@ -233,13 +238,13 @@ impl Reader {
                     if leaves == now {
                         shared.queue_sense(now, id);
                     } else {
-                        shared.events.push(leaves, Event::Issue(id));
+                        shared.events.push(leaves, NandEvent::Issue(id));
                     }
                     id
                 }
             };
             let first = &mut shared.array.senses()[sense].waiters;
-            let parked = Parked {
+            let parked = MapWaiter {
                 segment: *segment,
                 since: now,
                 next: *first,
@@ -275,12 +280,12 @@ impl Reader {
     fn extend_run(
         &mut self,
         now: Time,
-        segment: &Segment,
-        run: Option<Run>,
+        segment: &CommandSegment,
+        run: Option<SlotRun>,
         (slot, host_bytes): (Slot, u32),
         purpose: Purpose,
         shared: &mut Shared,
-    ) -> Run {
+    ) -> SlotRun {
         if let Some(mut run) = run {
             if slot == run.first.plus(run.units) && slot.0 % self.page_slots != 0 {
                 run.units += 1;
@@ -289,7 +294,7 @@ impl Reader {
             }
             self.sense_another(now, segment, &run, shared);
         }
-        Run {
+        SlotRun {
             purpose,
             first: slot,
             units: 1,
@@ -299,8 +304,14 @@ impl Reader {
 
     /// Creates a sense for a run and issues it.
     #[inline(always)]
-    fn sense_run(&mut self, now: Time, segment: &Segment, run: &Run, shared: &mut Shared) {
-        let times = Timeline::of(segment, now);
+    fn sense_run(
+        &mut self,
+        now: Time,
+        segment: &CommandSegment,
+        run: &SlotRun,
+        shared: &mut Shared,
+    ) {
+        let times = Timeline::new(segment, now);
         let sense = Sense::new(run.purpose, run.first, run.units, run.host_bytes, times);
         let id = shared.array.add_sense(sense);
         // A sense's share of controller time was booked with a command: with its own, if it is the command's first, or
@@ -327,13 +338,19 @@ impl Reader {
             self.issue(now, id, shared);
         } else {
             shared.array.senses()[id].times.delay(delay);
-            shared.events.push(now + delay, Event::Issue(id));
+            shared.events.push(now + delay, NandEvent::Issue(id));
         }
     }
 
     /// Like `sense_run`, for one of several senses.
     #[inline(never)]
-    fn sense_another(&mut self, now: Time, segment: &Segment, run: &Run, shared: &mut Shared) {
+    fn sense_another(
+        &mut self,
+        now: Time,
+        segment: &CommandSegment,
+        run: &SlotRun,
+        shared: &mut Shared,
+    ) {
         self.sense_run(now, segment, run, shared);
     }
 
@@ -359,7 +376,7 @@ impl Reader {
         &mut self,
         now: Time,
         id: SenseId,
-        segment: &Segment,
+        segment: &CommandSegment,
         bytes: u32,
         shared: &mut Shared,
     ) {
@@ -388,18 +405,18 @@ impl Reader {
     fn read_ahead(
         &mut self,
         now: Time,
-        segment: &Segment,
+        segment: &CommandSegment,
         pages: core::ops::Range<u32>,
         shared: &mut Shared,
     ) {
-        let mut run: Option<Run> = None;
+        let mut run: Option<SlotRun> = None;
         for page in pages.map(Page) {
-            let Place::Flash(slot) = shared.ftl.locate(page) else {
+            let PageLocation::Flash(slot) = shared.ftl.locate(page) else {
                 continue;
             };
             let cache = self.cache.as_ref();
             let known = cache.map(|cache| cache.find(page, slot));
-            if !matches!(known, Some(Found::Nothing)) {
+            if !matches!(known, Some(CacheLookup::Nothing)) {
                 if let Some(run) = run.take() {
                     self.sense_another(now, segment, &run, shared);
                 }
@@ -439,7 +456,7 @@ impl Reader {
             self.turn_due = true;
             let free = shared.front.controller_free_at();
             let next = free.max(now + Span::from_ns(1));
-            shared.events.push(next, Event::ReadAhead);
+            shared.events.push(next, NandEvent::ReadAhead);
         }
     }
 
@@ -453,7 +470,7 @@ impl Reader {
         if leaves == now {
             shared.queue_sense(now, id);
         } else {
-            shared.events.push(leaves, Event::Issue(id));
+            shared.events.push(leaves, NandEvent::Issue(id));
         }
     }
 

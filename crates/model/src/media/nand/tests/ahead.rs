@@ -34,7 +34,7 @@ fn runs_of(pieces: u64, bytes: u32) -> impl Fn(u64) -> Box<dyn FnMut(CommandId, 
         let mut from = 0;
         Box::new(move |id, n| {
             if n % pieces == 0 {
-                from = random.below(pages * 4096 / run - 1) * run;
+                from = random.uniform_below(pages * 4096 / run - 1) * run;
             }
             Command::read(id, from + n % pieces * u64::from(bytes), bytes)
         })
@@ -68,7 +68,7 @@ fn what_is_read_ahead_for_nobody_gives_way() {
         move |id: CommandId, _| {
             let (from, n) = &mut places[id as usize];
             if *n % 4 == 0 {
-                *from = random.below(pages - 4 * 4) * 4096;
+                *from = random.uniform_below(pages - 4 * 4) * 4096;
             }
             *n += 1;
             Command::read(id, *from + (*n - 1) % 4 * (16 << 10), 16 << 10)

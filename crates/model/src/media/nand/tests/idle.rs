@@ -263,7 +263,10 @@ fn collection_is_counted_against_the_writes_that_use_its_room() {
     let few: Vec<_> = (0..40)
         .map(|id| {
             let at = u64::from(id) * 1_000_000;
-            (at, Command::write(id, random.below(pages) * 4096, 4096))
+            (
+                at,
+                Command::write(id, random.uniform_below(pages) * 4096, 4096),
+            )
         })
         .collect();
     let mut drive = Nand::new(config, Precondition::Steady, 1);

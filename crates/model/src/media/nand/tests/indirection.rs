@@ -44,7 +44,7 @@ fn small_writes_are_as_slow_as_whole_units() {
         let units = drive.capacity().bytes / u64::from(UNITS * 4096);
         let mut random = Stream::new(9, "writes");
         let write = move |id, _| {
-            let offset = random.below(units) * u64::from(UNITS * 4096);
+            let offset = random.uniform_below(units) * u64::from(UNITS * 4096);
             Command::write(id, offset, bytes)
         };
         let mut load = Closed::new(32, units / 2, write);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::conformance::Suite;
 use crate::device::Range;
-use crate::ftl::Place;
+use crate::ftl::PageLocation;
 use crate::tier::raid0::Raid0;
 
 fn lost(make: impl Fn(u64) -> Nand) -> u64 {
@@ -59,7 +59,7 @@ fn what_came_after_a_flush_is_lost_and_the_map_knows() {
     let mut at_risk = Vec::new();
     drive.at_risk(&mut at_risk);
     assert_eq!(at_risk, []);
-    let place = |page| matches!(drive.ftl().locate(Page(page)), Place::Flash(_));
+    let place = |page| matches!(drive.ftl().locate(Page(page)), PageLocation::Flash(_));
     assert_eq!([0, 10, 11].map(place), [true, false, true]);
     drive.ftl().check();
 }

@@ -56,7 +56,7 @@ fn cores_bound_reads_of_the_medium_and_nothing_else() {
     let parted = |count: Option<u32>| {
         let mut config = small();
         config.controller.per_read = Span::from_ns(100);
-        config.controller.cores = count.map(|count| Cores {
+        config.controller.cores = count.map(|count| ReadCoreConfig {
             count,
             per_read: work,
         });
@@ -95,7 +95,7 @@ fn senses_beyond_the_first_of_a_command_take_their_own_controller_time() {
         let groups = pages(&config) / 4;
         let mut drive = Nand::new(config, Precondition::Steady, 1);
         let mut random = Stream::new(5, "reads");
-        let read = move |id, _| Command::read(id, random.below(groups) * 16_384, 16_384);
+        let read = move |id, _| Command::read(id, random.uniform_below(groups) * 16_384, 16_384);
         let mut load = Closed::new(64, 5_000, read);
         let end = run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
         5_000.0 / end.seconds()

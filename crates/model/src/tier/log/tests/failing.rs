@@ -1,7 +1,7 @@
 //! Writes when a log device or the main pool fails.
 
 use super::*;
-use crate::data::Trouble;
+use crate::data::DriveFault;
 
 /// A RAM disk that fails writes, or fails to make them durable.
 #[derive(Clone, Debug)]
@@ -111,14 +111,14 @@ fn without_its_log_a_sync_takes_the_write_and_flush_of_main_and_with_it_again_th
     };
     took(&mut pool, 0, 131072);
     assert_eq!(took(&mut pool, 1000, 4096), takes(3));
-    pool.befall(us(1900), 1, Trouble::Dies);
+    pool.befall(us(1900), 1, DriveFault::Dies);
     // The first commit detects the failure; it does not wait for the group, which is five seconds away.
     assert!((takes(30)..takes(40)).contains(&took(&mut pool, 2000, 4096)));
     pool.record();
     assert_eq!(took(&mut pool, 3000, 4096), takes(30));
     let asked: Vec<_> = pool.recorded().iter().map(of).collect();
     assert_eq!(asked, [(0, Op::Write), (0, Op::Flush)]);
-    pool.befall(us(3900), 1, Trouble::Returns);
+    pool.befall(us(3900), 1, DriveFault::Returns);
     pool.record();
     assert_eq!(took(&mut pool, 4000, 4096), takes(3));
     let asked: Vec<_> = pool.recorded().iter().map(of).collect();

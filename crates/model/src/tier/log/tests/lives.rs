@@ -4,7 +4,7 @@
 use super::data::small;
 use super::*;
 use crate::data::{Contents, Unreadable, Unwritable};
-use crate::tier::offline::{self, Damage, Found, Images};
+use crate::tier::offline::{self, Damage, Images, RecoveryFinding};
 use crate::tier::rig::{POOL, Rig, at, made, recovered};
 use crate::tier::shelf::Shelf;
 
@@ -137,7 +137,9 @@ fn a_start_may_be_cut_anywhere_and_begun_again() {
             for count in (0..=second.len()).step_by(3) {
                 let mut twice = cut(&once, &second[..count], !torn);
                 let (_, found) = Rig::on(&config, &mut twice);
-                let lost = found.iter().any(|it| matches!(it, Found::Lost(_)));
+                let lost = found
+                    .iter()
+                    .any(|it| matches!(it, RecoveryFinding::Lost(_)));
                 assert!(!lost, "cut after {count}: {found:?}");
                 assert_eq!(
                     [0, 1, 2, 3].map(|unit| at(&config, &twice, unit)),

@@ -20,7 +20,7 @@ use crate::media::ram::{Ram, RamConfig};
 use crate::media::{DriveConfig, Medium, Precondition, nand, xpoint};
 use crate::tier::laws::{holds_the_laws, witnessed};
 use crate::tier::{
-    AnyTier, ChildCommand, Durable, Kind, Loss, Member, MirrorConfig, Pool, PoolConfig,
+    AnyTier, ChildCommand, DurabilityPoint, Kind, Loss, Member, MirrorConfig, Pool, PoolConfig,
     RaidzConfig, Reads, StripeConfig, Target, TierConfig, TierSettings,
 };
 
@@ -186,7 +186,7 @@ fn with_sync_disabled_a_power_cut_takes_what_was_flushed_and_no_other_law_is_bro
     let config = pool(&tier, 1);
     let found = Suite::default().examine(1, |seed| witnessed(&config, seed));
     assert_eq!(found.map_err(|it| it.law), Err(Law::PowerCut));
-    assert_eq!(config.promise().durable, Durable::Later);
+    assert_eq!(config.promise().durable, DurabilityPoint::Later);
 }
 
 /// Runs commands, each submitted at its time under its index, until no event is left before `until`.
@@ -460,9 +460,9 @@ fn places_on_main_are_nobody_elses() {
         let mut stream = crate::random::Stream::new(3, "places");
         let commands: Vec<_> = (0..3000)
             .map(|index| {
-                let bytes = 4096 * (1 + stream.below(40));
-                let offset = stream.below((32 * MIB - bytes) / 4096) * 4096;
-                let fua = stream.below(3) == 0;
+                let bytes = 4096 * (1 + stream.uniform_below(40));
+                let offset = stream.uniform_below((32 * MIB - bytes) / 4096) * 4096;
+                let fua = stream.uniform_below(3) == 0;
                 (
                     us(index * 80),
                     Command {
@@ -478,7 +478,7 @@ fn places_on_main_are_nobody_elses() {
             panic!("one tier")
         };
         let count = tier.size / u64::from(record);
-        let slots: BTreeSet<_> = (0..count).filter_map(|it| log.room.of(it)).collect();
+        let slots: BTreeSet<_> = (0..count).filter_map(|it| log.room.slot(it)).collect();
         assert_eq!(slots.len() as u64, count);
         assert_eq!(log.dirty, 0);
         // In addition to records, there are roots and tables.

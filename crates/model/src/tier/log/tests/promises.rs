@@ -6,7 +6,7 @@ use super::*;
 fn promises_what_its_log_can_hold() {
     let loss = |tier: &IntentLogConfig, logs| pool(tier, logs).promise();
     let standard = loss(&config(), 1);
-    assert_eq!(standard.durable, Durable::Flushed);
+    assert_eq!(standard.durable, DurabilityPoint::Flushed);
     assert_eq!(
         standard.loss.cut_sets(),
         [(vec![0], false), (vec![1], true)]

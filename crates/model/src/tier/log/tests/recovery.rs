@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::data::small;
 use super::*;
-use crate::data::{Buffers, Contents, Image, Trouble};
-use crate::tier::offline::{self, Damage, Found};
+use crate::data::{Buffers, Contents, DriveFault, Image};
+use crate::tier::offline::{self, Damage, RecoveryFinding};
 use crate::tier::rig::{POOL, Rig, UNIT, at, made, recovered};
 use crate::tier::shelf::Shelf;
 
@@ -32,7 +32,7 @@ fn what_was_synced_is_found_again_through_many_lives_and_what_was_not_is_old() {
             let (mut rig, found) = Rig::on(&config, &mut shelf);
             if life > 0 {
                 let writes = found.iter().map(|it| match it {
-                    Found::Logged { writes, .. } => *writes,
+                    RecoveryFinding::Logged { writes, .. } => *writes,
                     _ => 0,
                 });
                 let expected = if life % 3 == 0 { 0 } else { 9 };
@@ -119,13 +119,13 @@ fn a_durable_block_that_is_missing_is_told_and_nothing_is_written() {
     let before = shelf.clone();
     let (mut rig, found) = Rig::on(&config, &mut shelf);
     // The fourth states that the third was durable; no block states that of the fourth.
-    let logged = Found::Logged {
+    let logged = RecoveryFinding::Logged {
         group: 0,
         blocks: 1,
         writes: 1,
         dropped: 2,
     };
-    assert_eq!(found, [logged, Found::Lost(2)]);
+    assert_eq!(found, [logged, RecoveryFinding::Lost(2)]);
     assert_eq!(rig.write_through(9, 1), Status::WriteFault);
     assert_eq!((at(&config, &shelf, 0), at(&config, &shelf, 1)), (7, 0));
     assert_eq!(found, Rig::on(&config, &mut before.clone()).1);
@@ -172,7 +172,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
     assert!(
         matches!(
             found[..],
-            [Found::Logged {
+            [RecoveryFinding::Logged {
                 blocks: 1,
                 dropped: 1,
                 ..
@@ -186,7 +186,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
     let (_, found) = Rig::on(&config, &mut shelf);
     assert!(matches!(
         found[..],
-        [Found::Logged {
+        [RecoveryFinding::Logged {
             blocks: 1,
             dropped: 0,
             ..
@@ -202,9 +202,9 @@ fn blocks_that_main_took_for_a_dead_log_are_found_and_those_of_a_log_that_is_bac
         let (mut rig, _) = Rig::on(&config, &mut made(&config));
         for unit in 0..40_u64 {
             match unit {
-                7 => rig.pool.befall(rig.now, 1, Trouble::Dies),
-                20 => rig.pool.befall(rig.now, 1, Trouble::Returns),
-                30 if logs == 2 => rig.pool.befall(rig.now, 2, Trouble::Dies),
+                7 => rig.pool.befall(rig.now, 1, DriveFault::Dies),
+                20 => rig.pool.befall(rig.now, 1, DriveFault::Returns),
+                30 if logs == 2 => rig.pool.befall(rig.now, 2, DriveFault::Dies),
                 _ => {}
             }
             assert_eq!(rig.write_through(unit, 7), Status::Success);
@@ -225,7 +225,7 @@ fn a_log_that_is_gone_takes_what_was_synced_since_the_last_group_and_no_more() {
     let mut shelf = rig.shelf();
     shelf.absent = vec![1];
     let (_, found) = Rig::on(&config, &mut shelf);
-    assert_eq!(found, [Found::Absent(1)]);
+    assert_eq!(found, [RecoveryFinding::Absent(1)]);
     assert_eq!((at(&config, &shelf, 0), at(&config, &shelf, 1)), (7, 0));
 }
 
@@ -361,14 +361,16 @@ fn what_fills_several_log_blocks_is_found_again() {
         let mut stream = crate::random::Stream::new(block.into(), "lengths");
         for life in 0..6 {
             let (mut rig, found) = Rig::on(&config, &mut shelf);
-            let lost = found.iter().any(|it| matches!(it, Found::Lost(_)));
+            let lost = found
+                .iter()
+                .any(|it| matches!(it, RecoveryFinding::Lost(_)));
             assert!(!lost, "block of {block}, life {life}: {found:?}");
-            for _ in 0..1 + stream.below(20) {
-                let longest = [8, 40, 300][stream.below(3) as usize];
-                let sectors = 1 + stream.below(longest);
-                let at = 512 * stream.below(MIB / 512 - sectors);
+            for _ in 0..1 + stream.uniform_below(20) {
+                let longest = [8, 40, 300][stream.uniform_below(3) as usize];
+                let sectors = 1 + stream.uniform_below(longest);
+                let at = 512 * stream.uniform_below(MIB / 512 - sectors);
                 let data: Vec<u8> = (0..sectors * 512)
-                    .map(|_| stream.below(256) as u8)
+                    .map(|_| stream.uniform_below(256) as u8)
                     .collect();
                 expected[at as usize..at as usize + data.len()].copy_from_slice(&data);
                 let payload = rig.bytes.take(data.len() as u32);
@@ -376,7 +378,7 @@ fn what_fills_several_log_blocks_is_found_again() {
                 let write = Command::write(0, at, data.len() as u32);
                 let status = rig.ask(Command { payload, ..write });
                 assert_eq!(status, Status::Success);
-                if stream.below(4) == 0 {
+                if stream.uniform_below(4) == 0 {
                     rig.ask(Command::flush(0));
                 }
             }

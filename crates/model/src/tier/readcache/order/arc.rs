@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use super::SlotOrder;
 use super::links::Links;
-use crate::tier::table::Table;
+use crate::tier::table::SparseTable;
 
 /// Lists: used once, used again, and evicted from either.
 const RECENT: u32 = 0;
@@ -29,7 +29,7 @@ pub(in crate::tier::readcache) struct AdaptiveReplacement {
     /// By position of an evicted line: the line.
     gone: Vec<u32>,
     /// By line: its position among evicted lines.
-    known: Table,
+    known: SparseTable,
     free: Vec<u32>,
     /// Target number of slots for lines that were used once.
     border: u32,
@@ -81,7 +81,7 @@ impl SlotOrder for AdaptiveReplacement {
             list: vec![NOWHERE; places as usize],
             sizes: [0; 4],
             gone: vec![0; (places - slots) as usize],
-            known: Table::new(lines),
+            known: SparseTable::new(lines),
             free: (slots..places).rev().collect(),
             border: 0,
             wanted: None,
@@ -276,7 +276,7 @@ mod tests {
     fn each_read_hits_or_misses_as_in_the_paper() {
         for seed in 0..40 {
             let mut stream = Stream::new(seed, "reads");
-            let size = 1 + stream.below(24) as usize;
+            let size = 1 + stream.uniform_below(24) as usize;
             let mut paper = Paper {
                 size,
                 ..Paper::default()
@@ -288,10 +288,10 @@ mod tests {
             let (mut hits, mut scan) = (0, 0);
             for step in 0..6000 {
                 // A few frequent lines, more rare ones, and occasionally all in sequence.
-                let line = match (step / 500 + stream.below(4)) % 4 {
-                    0 => stream.below(8),
-                    1 => stream.below(40),
-                    2 => stream.below(300),
+                let line = match (step / 500 + stream.uniform_below(4)) % 4 {
+                    0 => stream.uniform_below(8),
+                    1 => stream.uniform_below(40),
+                    2 => stream.uniform_below(300),
                     _ => {
                         scan += 1;
                         300 + scan % 100

@@ -12,7 +12,7 @@ mod ring;
 use arc::AdaptiveReplacement;
 use clock::Clock;
 use lru::Lru;
-use ring::Ring;
+use ring::FifoHand;
 
 /// Interface of a policy.
 trait SlotOrder {
@@ -115,5 +115,5 @@ policies! {
     /// Balances slots used once and slots used again, according to evicted lines that return.
     Arc(AdaptiveReplacement) = "arc",
     /// The slot filled longest ago.
-    Ring(Ring) = "ring",
+    Ring(FifoHand) = "ring",
 }

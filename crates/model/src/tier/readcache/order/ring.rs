@@ -4,16 +4,16 @@
 use super::SlotOrder;
 
 #[derive(Clone, Debug)]
-pub(in crate::tier::readcache) struct Ring {
+pub(in crate::tier::readcache) struct FifoHand {
     slots: u32,
     hand: u32,
 }
 
-impl SlotOrder for Ring {
+impl SlotOrder for FifoHand {
     const IN_TURN: bool = true;
 
-    fn new(slots: u32, _lines: u64) -> Ring {
-        Ring { slots, hand: 0 }
+    fn new(slots: u32, _lines: u64) -> FifoHand {
+        FifoHand { slots, hand: 0 }
     }
 
     #[inline]
@@ -50,8 +50,8 @@ mod tests {
 
     #[test]
     fn overwrites_in_turn_what_is_not_in_use() {
-        let mut order = Ring::new(3, 3);
-        let victim = |order: &mut Ring, busy: u32| order.victim(|slot| slot == busy, u64::from);
+        let mut order = FifoHand::new(3, 3);
+        let victim = |order: &mut FifoHand, busy: u32| order.victim(|slot| slot == busy, u64::from);
         order.used(0);
         let taken = [9, 9, 2, 9].map(|busy| victim(&mut order, busy));
         assert_eq!(taken, [Some(0), Some(1), Some(0), Some(1)]);

@@ -95,6 +95,6 @@ impl Client {
 }
 
 pub(super) fn random_write(stream: &mut Stream, span: u64) -> Command {
-    let unit = stream.below(span / u64::from(UNIT));
+    let unit = stream.uniform_below(span / u64::from(UNIT));
     Command::write(0, unit * u64::from(UNIT), UNIT)
 }

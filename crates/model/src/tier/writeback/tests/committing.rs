@@ -57,7 +57,7 @@ fn unsafe_bytes(client: &super::client::Client) -> f64 {
 fn what_nobody_flushes_is_committed_by_blocks_and_by_time() {
     let late = WriteBackConfig {
         durability: Durability::Flush,
-        commit: Some(Commit {
+        commit: Some(CommitPolicy {
             slots: 100,
             after: Span::from_ms(1000),
         }),

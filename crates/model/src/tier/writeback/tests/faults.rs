@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::command::{Command, Completion, Op, Status};
-use crate::data::{Bytes, Image, Kept, Trouble};
+use crate::data::{Bytes, DataBackedDrive, DriveFault, Image};
 use crate::media::ram::Ram;
 use crate::tier::{Promise, TierSettings};
 
@@ -60,15 +60,15 @@ fn limits_shrink_with_the_pool_and_a_segment_only_so_far() {
     assert_eq!((plain.buffer_limit, plain.segment), (u64::MAX, 2 << 20));
 }
 
-type Group = Pool<Kept<Ram, Image>, Bytes>;
+type Group = Pool<DataBackedDrive<Ram, Image>, Bytes>;
 
-fn kept(config: &PoolConfig<DriveConfig>, befallen: usize, trouble: Trouble) -> Group {
+fn kept(config: &PoolConfig<DriveConfig>, befallen: usize, trouble: DriveFault) -> Group {
     let buffers = Bytes::default();
     let member = |(index, it): (usize, &Member<DriveConfig>)| {
         let DriveConfig::Ram(ram) = &it.drive else {
             unreachable!("a RAM disk");
         };
-        let mut kept = Kept::new(
+        let mut kept = DataBackedDrive::new(
             Ram::new(ram.clone()),
             Image::default(),
             buffers.clone(),
@@ -109,7 +109,7 @@ fn what_cannot_be_written_stops_all_writes_and_no_reads() {
             Command::new(0, ops[index as usize % 4], offset, bytes)
         })
     };
-    for trouble in [Trouble::Dies, Trouble::FailsWrite] {
+    for trouble in [DriveFault::Dies, DriveFault::FailsWrite] {
         for member in 0..2 {
             let mut pool = kept(&config, member, trouble);
             let done = all(&mut pool, commands());
@@ -122,7 +122,7 @@ fn what_cannot_be_written_stops_all_writes_and_no_reads() {
             }
         }
     }
-    let mut pool = kept(&config, 0, Trouble::Dies);
+    let mut pool = kept(&config, 0, DriveFault::Dies);
     let read = all(&mut pool, core::iter::once(Command::read(0, 0, UNIT)));
     assert_eq!(read[0].status, Status::Success);
 }

@@ -54,14 +54,14 @@ fn quick(known: Cleaning) -> Cleaning {
     match known {
         Cleaning::Fill => Cleaning::Fill,
         Cleaning::Steady(_) => Cleaning::Steady(Span::from_us(100)),
-        Cleaning::Rate(law) => Cleaning::Rate(Rate {
+        Cleaning::Rate(law) => Cleaning::Rate(RateControl {
             proportional: Span::from_us(4000),
             integral_s2: law.integral_s2 * 1e-8,
             update: Span::from_us(500),
             least: 40_960_000,
             ..law
         }),
-        Cleaning::Idle(_) => Cleaning::Idle(Idle {
+        Cleaning::Idle(_) => Cleaning::Idle(IdleCleaning {
             wake: Span::from_us(200),
             quiet: Span::from_us(10),
             stale: Span::from_us(500),
@@ -76,20 +76,20 @@ fn presets() -> [WriteBackConfig; 6] {
     // Limits low enough that many writes bypass in a short run.
     let past = WriteBackConfig {
         durability: Durability::Ack,
-        passing: Some(Passing {
+        passing: Some(BypassPolicy {
             sequential: 64 << 10,
             sequential_from: 0.0,
             from: 0.05,
             fua_from: 0.1,
-            ..Passing::NONE
+            ..BypassPolicy::NONE
         }),
         ..WriteBackConfig::BCACHE
     };
     let promotes = WriteBackConfig {
-        passing: Some(Passing {
+        passing: Some(BypassPolicy {
             fill_at_miss: 3,
             fill_from: 0.2,
-            ..Passing::NONE
+            ..BypassPolicy::NONE
         }),
         ..WriteBackConfig::OPEN_CAS
     };
@@ -112,7 +112,7 @@ fn presets() -> [WriteBackConfig; 6] {
             cleaning: quick(known.destage.cleaning),
             ..known.destage
         },
-        commit: known.commit.map(|_| Commit {
+        commit: known.commit.map(|_| CommitPolicy {
             slots: 50,
             after: Span::from_us(300),
         }),

@@ -4,7 +4,7 @@ use super::client::{Client, client, random_write};
 use super::*;
 use crate::command::{Command, Op};
 
-fn passing(law: Passing) -> WriteBackConfig {
+fn passing(law: BypassPolicy) -> WriteBackConfig {
     WriteBackConfig {
         passing: Some(law),
         ..small()
@@ -12,7 +12,7 @@ fn passing(law: Passing) -> WriteBackConfig {
 }
 
 /// A client of a small cache that destages late.
-fn filling(law: Passing) -> Client {
+fn filling(law: BypassPolicy) -> Client {
     let mut config = passing(law);
     config.destage.from = 0.95;
     config.destage.hurry = 1.0;
@@ -22,9 +22,9 @@ fn filling(law: Passing) -> Client {
 /// A write of 64 KiB to the backing drive (100 us, 10 GB/s), followed by a record that is only a header.
 #[test]
 fn what_is_in_order_passes_beyond_its_limit_and_takes_two_writes() {
-    let law = Passing {
+    let law = BypassPolicy {
         sequential: MIB,
-        ..Passing::NONE
+        ..BypassPolicy::NONE
     };
     let mut client = client(passing(law), &[ram(16 * MIB), slow(64 * MIB, 100)]);
     client.alone(Command::write(0, 2 * MIB, UNIT));
@@ -56,10 +56,10 @@ fn what_is_in_order_passes_beyond_its_limit_and_takes_two_writes() {
 #[test]
 fn all_pass_while_too_much_is_dirty() {
     for (fua, limit) in [(false, 0.4), (true, 0.7)] {
-        let law = Passing {
+        let law = BypassPolicy {
             from: 0.4,
             fua_from: 0.7,
-            ..Passing::NONE
+            ..BypassPolicy::NONE
         };
         let mut client = filling(law);
         // Seven units after each header.
@@ -80,13 +80,13 @@ fn all_pass_while_too_much_is_dirty() {
 
 #[test]
 fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
-    let law = Passing {
+    let law = BypassPolicy {
         from: 0.1,
-        ..Passing::NONE
+        ..BypassPolicy::NONE
     };
     let mut client = client(passing(law), &[ram(2 * MIB), slow(64 * MIB, 20)]);
     client.run(16, 20_000, |stream, index| match index % 50 {
-        0 => Command::new(0, Op::Deallocate, stream.below(512) * 4096, 65536),
+        0 => Command::new(0, Op::Deallocate, stream.uniform_below(512) * 4096, 65536),
         _ => random_write(stream, 4 * MIB),
     });
     let written = client.gauge(Gauge::HostBytesWritten);
@@ -105,9 +105,9 @@ fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
 /// Open CAS's nhit with 3: the third write of a unit is admitted, and so are writes with a unit in the buffer.
 #[test]
 fn what_is_missed_passes_until_it_has_come_often_enough() {
-    let law = Passing {
+    let law = BypassPolicy {
         fill_at_miss: 3,
-        ..Passing::NONE
+        ..BypassPolicy::NONE
     };
     let mut client = client(passing(law), &[ram(16 * MIB), slow(64 * MIB, 100)]);
     let mut passes = |offset: u64, bytes: u32| {
@@ -133,10 +133,10 @@ fn what_is_missed_passes_until_it_has_come_often_enough() {
 /// Below the fill threshold every write is admitted at once.
 #[test]
 fn misses_count_from_some_fill_on() {
-    let law = Passing {
+    let law = BypassPolicy {
         fill_at_miss: 2,
         fill_from: 0.5,
-        ..Passing::NONE
+        ..BypassPolicy::NONE
     };
     let mut client = filling(law);
     client.run(1, 150, |_, index| {
@@ -153,10 +153,10 @@ fn misses_count_from_some_fill_on() {
 /// A bypassing stream does not count as misses: the counts of its units begin with their first write outside of it.
 #[test]
 fn what_passes_in_order_is_no_miss() {
-    let law = Passing {
+    let law = BypassPolicy {
         sequential: MIB,
         fill_at_miss: 2,
-        ..Passing::NONE
+        ..BypassPolicy::NONE
     };
     let mut client = client(passing(law), &[ram(16 * MIB), slow(64 * MIB, 100)]);
     for index in 0..32 {

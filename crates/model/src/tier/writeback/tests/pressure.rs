@@ -57,7 +57,12 @@ fn what_is_written_is_dirty_or_was_destaged_or_absorbed() {
     let mut client = client(small(), &[ram(2 * MIB), slow(64 * MIB, 20)]);
     for span in [MIB / 4, 32 * MIB] {
         client.run(16, 20_000, |stream, index| match index % 50 {
-            0 => Command::new(0, Op::Deallocate, stream.below(span / 8192) * 4096, 65536),
+            0 => Command::new(
+                0,
+                Op::Deallocate,
+                stream.uniform_below(span / 8192) * 4096,
+                65536,
+            ),
             _ => random_write(stream, span),
         });
         let written = client.gauge(Gauge::HostBytesWritten);

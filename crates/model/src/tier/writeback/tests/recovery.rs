@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::command::{Command, Op, Status};
 use crate::data::{Buffers, Contents, Image, Unreadable, Unwritable};
-use crate::tier::offline::{self, Damage, Found, Images};
+use crate::tier::offline::{self, Damage, Images, RecoveryFinding};
 use crate::tier::rig::{POOL, Rig, at, made, recovered};
 use crate::tier::shelf::Shelf;
 
@@ -37,7 +37,7 @@ fn what_was_acknowledged_is_found_again_through_many_rounds_and_restarts() {
         for life in 0..12_u8 {
             let (mut rig, found) = Rig::on(&config, &mut shelf);
             let rounds = found.iter().map(|it| match it {
-                Found::Replayed { rounds, .. } => *rounds,
+                RecoveryFinding::Replayed { rounds, .. } => *rounds,
                 _ => 0,
             });
             wrapped |= rounds.max() > Some(0);
@@ -73,7 +73,7 @@ fn parts_of_units_are_found_again() {
     assert_eq!(status, Status::Success);
     let mut shelf = rig.shelf();
     let (_, found) = Rig::on(&config, &mut shelf);
-    let replayed = Found::Replayed {
+    let replayed = RecoveryFinding::Replayed {
         through: 1,
         records: 1,
         dropped: 0,
@@ -97,13 +97,13 @@ fn a_durable_record_that_is_missing_is_told_and_nothing_is_written() {
     let before = shelf.clone();
     let (mut rig, found) = Rig::on(&config, &mut shelf);
     // The fourth states that the third was durable; no record states that of the fourth.
-    let replayed = Found::Replayed {
+    let replayed = RecoveryFinding::Replayed {
         through: 1,
         records: 1,
         dropped: 2,
         rounds: 0,
     };
-    assert_eq!(found, [replayed, Found::Lost(2)]);
+    assert_eq!(found, [replayed, RecoveryFinding::Lost(2)]);
     assert_eq!(rig.write(9, 1), Status::WriteFault);
     let same = |it: (&Image, &Image)| it.0.same(it.1, 0, 2 * MIB);
     assert!(shelf.images.iter().zip(&before.images).all(same));
@@ -166,7 +166,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
     let (mut rig, found) = Rig::on(&config, &mut shelf);
     assert!(matches!(
         found[..],
-        [Found::Replayed {
+        [RecoveryFinding::Replayed {
             through: 1,
             dropped: 2,
             ..
@@ -178,7 +178,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
     let (_, found) = Rig::on(&config, &mut shelf);
     assert!(matches!(
         found[..],
-        [Found::Replayed {
+        [RecoveryFinding::Replayed {
             through: 2,
             dropped: 0,
             ..
@@ -307,9 +307,9 @@ fn what_went_past_the_ring_is_found_again() {
     let Kind::WriteBack(cache) = &mut config.tiers[0].kind else {
         panic!("it is one");
     };
-    cache.passing = Some(Passing {
+    cache.passing = Some(BypassPolicy {
         fua_from: 0.0,
-        ..Passing::NONE
+        ..BypassPolicy::NONE
     });
     let (mut rig, _) = Rig::on(&config, &mut made(&config));
     for unit in 0..8 {

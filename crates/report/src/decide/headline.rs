@@ -41,8 +41,8 @@ fn cut(text: &str, most: usize) -> String {
 /// Returns a note after the name of a drive whose model no measurement tests, by its support level.
 pub(super) fn untested(model: &str) -> &'static str {
     match model {
-        "data sheet" => " (model from its data sheet)",
-        "a guess" => " (model a guess)",
+        "from data sheet" => " (model from data sheet)",
+        "unvalidated" => " (unvalidated model)",
         "not judged yet" => " (model not judged yet)",
         _ => "",
     }

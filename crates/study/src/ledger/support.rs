@@ -132,15 +132,15 @@ fn shown(value: f64) -> String {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grade {
     /// At least five predicted rows, half of them within 5 % and nine of ten within 15 %; nearly all claims hold.
-    WellKnown,
+    Validated,
     /// Fewer predicted rows than that, or larger errors.
-    PartlyKnown,
+    PartlyValidated,
     /// No predicted rows of its own, but rows of drives of its family.
     ByFamily,
     /// Made to meet its maker's ratings, with all other figures of its family; no measurement tests it.
-    BySheet,
+    FromDataSheet,
     /// No published row tests the model.
-    Guess,
+    Unvalidated,
     /// Fitted to the user's own measurements.
     YourFit,
     /// The ledger has not been run since its results were cleared.
@@ -151,11 +151,11 @@ impl Grade {
     /// Returns the name of the support level.
     pub const fn name(self) -> &'static str {
         match self {
-            Grade::WellKnown => "well known",
-            Grade::PartlyKnown => "partly known",
-            Grade::ByFamily => "known by its family",
-            Grade::BySheet => "data sheet",
-            Grade::Guess => "a guess",
+            Grade::Validated => "validated",
+            Grade::PartlyValidated => "partly validated",
+            Grade::ByFamily => "validated by family",
+            Grade::FromDataSheet => "from data sheet",
+            Grade::Unvalidated => "unvalidated",
             Grade::YourFit => "your fit",
             Grade::Unknown => "not judged yet",
         }
@@ -215,9 +215,9 @@ impl Support {
         let exact = below(self.median_error, 0.05) && below(self.p90_error, 0.15);
         let claims = self.claims_held * 10 >= self.claims * 9;
         match self.predicted {
-            0 => Grade::Guess,
-            FEWEST.. if exact && claims => Grade::WellKnown,
-            _ => Grade::PartlyKnown,
+            0 => Grade::Unvalidated,
+            FEWEST.. if exact && claims => Grade::Validated,
+            _ => Grade::PartlyValidated,
         }
     }
 
@@ -370,10 +370,10 @@ impl Supports {
             (own, _) if sheet.pool.is_some() && own.is_none_or(|it| it.predicted == 0) => {
                 self.of_pool(sheet)
             }
-            (None, _) if let Some(words) = &of_sheet => (Grade::BySheet, None, words.clone()),
+            (None, _) if let Some(words) = &of_sheet => (Grade::FromDataSheet, None, words.clone()),
             _ if !built_in => {
                 let text = "a drive of your own, or a changed one: no published row tests it";
-                (Grade::Guess, None, text.into())
+                (Grade::Unvalidated, None, text.into())
             }
             (Some(own), _) if own.predicted > 0 => (own.grade(), Some(own), own.words()),
             (_, Some(family)) if family.predicted > 0 => (
@@ -382,7 +382,7 @@ impl Supports {
                 format!("no row of its own; its family's: {}", family.words()),
             ),
             (own, _) => (
-                Grade::Guess,
+                Grade::Unvalidated,
                 own,
                 match own {
                     Some(own) => format!("{}: nothing tests it", own.words()),
@@ -407,12 +407,12 @@ impl Supports {
             .map(|it| (self.statement(it).grade, it));
         let grades: Vec<(Grade, &DriveSheet)> = grades.collect();
         let rank = |grade: Grade| match grade {
-            Grade::WellKnown => 0,
-            Grade::PartlyKnown => 1,
+            Grade::Validated => 0,
+            Grade::PartlyValidated => 1,
             Grade::ByFamily => 2,
             Grade::YourFit => 3,
-            Grade::BySheet => 4,
-            Grade::Guess => 5,
+            Grade::FromDataSheet => 4,
+            Grade::Unvalidated => 5,
             Grade::Unknown => 6,
         };
         let worst = grades.iter().map(|it| it.0).max_by_key(|&it| rank(it));
@@ -423,7 +423,7 @@ impl Supports {
             "its drives: {}; no published row measures what its tiers make of them",
             listed(&words.collect::<Vec<_>>())
         );
-        (worst.unwrap_or(Grade::Guess), None, text)
+        (worst.unwrap_or(Grade::Unvalidated), None, text)
     }
 }
 
@@ -491,12 +491,12 @@ mod tests {
 
     #[test]
     fn grades_follow_from_rows() {
-        assert_eq!(support(12, 0.03, 0.12, 10).grade(), Grade::WellKnown);
-        assert_eq!(support(12, 0.06, 0.12, 10).grade(), Grade::PartlyKnown);
-        assert_eq!(support(12, 0.03, 0.16, 10).grade(), Grade::PartlyKnown);
-        assert_eq!(support(12, 0.03, 0.12, 8).grade(), Grade::PartlyKnown);
-        assert_eq!(support(4, 0.03, 0.12, 10).grade(), Grade::PartlyKnown);
-        assert_eq!(support(0, 0.03, 0.12, 10).grade(), Grade::Guess);
+        assert_eq!(support(12, 0.03, 0.12, 10).grade(), Grade::Validated);
+        assert_eq!(support(12, 0.06, 0.12, 10).grade(), Grade::PartlyValidated);
+        assert_eq!(support(12, 0.03, 0.16, 10).grade(), Grade::PartlyValidated);
+        assert_eq!(support(12, 0.03, 0.12, 8).grade(), Grade::PartlyValidated);
+        assert_eq!(support(4, 0.03, 0.12, 10).grade(), Grade::PartlyValidated);
+        assert_eq!(support(0, 0.03, 0.12, 10).grade(), Grade::Unvalidated);
     }
 
     #[test]
@@ -509,7 +509,7 @@ mod tests {
             ..Supports::default()
         };
         let own = known.statement(&sheet("p4800x-375"));
-        assert_eq!(own.grade, Grade::WellKnown);
+        assert_eq!(own.grade, Grade::Validated);
         assert_eq!(
             own.text,
             "3 rows fitted, 12 predicted: of 8 with an error half are within 3.0 %, nine of ten within 12.0 %; \
@@ -521,12 +521,12 @@ mod tests {
         };
         assert!(one.words().contains(": the one with an error is 3.0 % off"));
         assert_eq!(known.statement(&sheet("900p-480")).grade, Grade::ByFamily);
-        assert_eq!(known.statement(&sheet("ram-disk")).grade, Grade::Guess);
+        assert_eq!(known.statement(&sheet("ram-disk")).grade, Grade::Unvalidated);
         let none = Supports::default().statement(&sheet("p4800x-375"));
         assert_eq!(none.grade, Grade::Unknown);
         let changes = [(String::from("xpoint.power.limit"), String::from("12 W"))];
         let changed = catalogue::drive_with("p4800x-375", &changes).expect("built in");
-        assert_eq!(known.statement(&changed).grade, Grade::Guess);
+        assert_eq!(known.statement(&changed).grade, Grade::Unvalidated);
     }
 
     #[test]

@@ -197,8 +197,8 @@ impl Kinds {
 
 /// Support of a drive's model by published measurements.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct ModelSupport {
-    /// Support level: `well known`, `partly known`, `known by its family`, `a guess`, `your fit` or `not judged yet`.
+pub struct Support {
+    /// Support level: `validated`, `partly validated`, `validated by family`, `unvalidated`, `your fit` or `not judged yet`.
     pub grade: &'static str,
     /// The supporting rows, as text.
     pub text: String,

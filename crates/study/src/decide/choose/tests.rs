@@ -11,7 +11,7 @@ pub(in crate::decide) fn of(
 ) -> Candidate {
     Candidate {
         drive: drive.into(),
-        model: "a guess",
+        model: "unvalidated",
         model_text: String::new(),
         meets,
         readings: Vec::new(),

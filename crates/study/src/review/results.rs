@@ -197,7 +197,7 @@ impl Kinds {
 
 /// Support of a drive's model by published measurements.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Support {
+pub struct ModelSupport {
     /// Support level: `validated`, `partly validated`, `validated by family`, `unvalidated`, `your fit` or `not judged yet`.
     pub grade: &'static str,
     /// The supporting rows, as text.

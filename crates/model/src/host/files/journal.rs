@@ -12,7 +12,7 @@
 
 use alloc::vec::Vec;
 
-use super::sync::seen;
+use super::wait::seen;
 use super::{FileTimer, Files, Owner};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op};

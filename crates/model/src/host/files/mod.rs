@@ -23,6 +23,7 @@ mod journal;
 mod pages;
 mod read;
 mod sync;
+mod wait;
 mod writeback;
 
 use alloc::collections::VecDeque;

@@ -15,9 +15,9 @@
 use alloc::vec::Vec;
 
 use super::pages::PageState;
+use super::wait::waited;
 use super::writeback::PIECE;
 use super::{FileStage, Files, Owner, PAGE};
-use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::device::Device;
 use crate::time::Time;
@@ -260,18 +260,6 @@ impl<D: Device> Files<D> {
             }
         }
     }
-}
-
-/// Returns the parts of a wait from `since` for a command that has completed, and may have been sent before.
-pub(super) fn waited(now: Time, since: Time, completion: &Completion) -> Anatomy {
-    let mut seen = super::sync::seen(&completion.anatomy);
-    let span = now.since(since);
-    if seen.total() != span {
-        seen = seen.last(span);
-        let rest = span.saturating_sub(seen.total());
-        seen.add(Part::Tier, rest);
-    }
-    seen
 }
 
 #[cfg(test)]

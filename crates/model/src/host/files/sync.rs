@@ -2,23 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::read::waited;
+use super::wait::{seen, waited};
 use super::writeback::PIECE;
 use super::{Blocking, Durable, FileStage, FileTimer, Files, Owner, Task};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Device;
 use crate::time::Time;
-
-/// Converts the latency of a command below to that seen from above: time that kept its thread from issuing it is part
-/// of the wait.
-pub(super) fn seen(anatomy: &Anatomy) -> Anatomy {
-    let busy = anatomy.get(Part::ThreadBusy);
-    let mut seen = *anatomy;
-    seen.take(Part::ThreadBusy);
-    seen.add(Part::HostSubmission, busy);
-    seen
-}
 
 impl<D: Device> Files<D> {
     /// The time of a task's own stage has passed.

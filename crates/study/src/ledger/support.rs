@@ -521,7 +521,10 @@ mod tests {
         };
         assert!(one.words().contains(": the one with an error is 3.0 % off"));
         assert_eq!(known.statement(&sheet("900p-480")).grade, Grade::ByFamily);
-        assert_eq!(known.statement(&sheet("ram-disk")).grade, Grade::Unvalidated);
+        assert_eq!(
+            known.statement(&sheet("ram-disk")).grade,
+            Grade::Unvalidated
+        );
         let none = Supports::default().statement(&sheet("p4800x-375"));
         assert_eq!(none.grade, Grade::Unknown);
         let changes = [(String::from("xpoint.power.limit"), String::from("12 W"))];

@@ -34,7 +34,7 @@ pub use self::journal::Filesystem;
 use self::journal::Journal;
 use self::pages::Pages;
 pub use self::read::Advice;
-use self::read::{Fetch, ReadAheadState};
+use self::read::{Fetch, ReadAheadWindow};
 use self::writeback::{CacheCounts, Flusher, PageWrite};
 use super::HostPath;
 use crate::anatomy::{Anatomy, Part};
@@ -80,7 +80,7 @@ struct ThreadFile {
     queued: VecDeque<CommandId>,
     /// Whether these are being resumed.
     resumes: bool,
-    ahead: ReadAheadState,
+    ahead: ReadAheadWindow,
     /// Whether the thread has issued an I/O.
     opened: bool,
 }
@@ -238,7 +238,7 @@ impl<D: Device> Files<D> {
             blocker: None,
             queued: VecDeque::new(),
             resumes: false,
-            ahead: ReadAheadState::NONE,
+            ahead: ReadAheadWindow::NONE,
             opened: false,
         };
         let buffered = files.iter().flatten().any(|file| file.buffered);

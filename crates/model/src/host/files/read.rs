@@ -37,7 +37,7 @@ pub enum Advice {
 
 /// Read-ahead of one open file, in pages.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReadAheadState {
+pub(super) struct ReadAheadWindow {
     /// The last window.
     start: u64,
     size: u64,
@@ -49,8 +49,8 @@ pub(super) struct ReadAheadState {
     previous: Option<u64>,
 }
 
-impl ReadAheadState {
-    pub(super) const NONE: ReadAheadState = ReadAheadState {
+impl ReadAheadWindow {
+    pub(super) const NONE: ReadAheadWindow = ReadAheadWindow {
         start: 0,
         size: 0,
         after: 0,
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn reads_in_sequence_read_further_ahead_each_time() {
-        let mut ahead = ReadAheadState::NONE;
+        let mut ahead = ReadAheadWindow::NONE;
         assert_eq!(ahead.miss(0, 1, MOST), (0, 4), "16 KiB");
         assert_eq!(ahead.marker, Some(1));
         assert_eq!(ahead.next(MOST), (4, 8));
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn single_reads_and_large_reads_do_not_read_ahead() {
-        let mut ahead = ReadAheadState::NONE;
+        let mut ahead = ReadAheadWindow::NONE;
         assert_eq!(ahead.miss(500, 2, MOST), (500, 2));
         ahead.previous = Some(501);
         assert_eq!(ahead.miss(900, 1, MOST), (900, 1));
@@ -293,7 +293,7 @@ mod tests {
             "after the previous read"
         );
         // A read of 1 MiB is one request.
-        let mut large = ReadAheadState::NONE;
+        let mut large = ReadAheadWindow::NONE;
         assert_eq!(large.miss(0, 256, 256), (0, 256));
     }
 }

@@ -110,7 +110,7 @@ fn files(host: &HostConfig, jobs: &Jobs<'_>) -> Result<Option<ThreadFiles>, Prob
             "direct=1 or --filesystem none, or a host with files (linux, xeon-2017)",
         ));
     };
-    let needs = |job: &&Job| !job.direct && !(job.mix == Mix::Write && job.syncs());
+    let needs = |job: &&Job| !(job.direct || job.mix == Mix::Write && job.syncs());
     if let (Some(job), None) = (jobs.threads().find(needs), host.page_cache) {
         let what = format!(
             "{}: buffered I/O (direct=0) on a host whose file has no [page_cache]",

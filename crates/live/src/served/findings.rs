@@ -146,13 +146,18 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) ->
                     "{name}: {blocks} blocks of its log were recovered after group {group}, and {writes} of their writes replayed{dropped}"
                 )
             }
-            RecoveryFinding::Lost(records) => format!(
-                "{name} has lost data: at least {records} records are missing that were acknowledged as durable. Writes after the first missing record are lost too. The pool is read-only, in its state before that record. Restore undamaged stores of its members, or copy the remaining data to a new pool"
-            ),
+            RecoveryFinding::Lost(records) => lost(name, records),
         }
     };
     let either = |it| of_array(config, it).unwrap_or_else(|| line(it));
     found.found.iter().map(either).collect()
+}
+
+/// Returns the message on a tier whose durable records are missing.
+fn lost(name: &str, records: u64) -> String {
+    format!(
+        "{name} has lost data: at least {records} records are missing that were acknowledged as durable. Writes after the first missing record are lost too. The pool is read-only, in its state before that record. Restore undamaged stores of its members, or copy the remaining data to a new pool"
+    )
 }
 
 /// Returns messages on logs that are missing or old copies. A start without such a log begins a new epoch of the

@@ -312,6 +312,26 @@ impl<'a> CrashSearch<'a> {
         self.world.has_old_log(tiers) || (self.told_is_right && self.world.lacks_log(tiers))
     }
 
+    /// Counts the recoveries that reported each kind of finding.
+    fn count_findings(&mut self, tiers: &RecoveredTiers) {
+        let found = |what: &dyn Fn(&RecoveryFinding) -> bool| {
+            u64::from(tiers.found.iter().any(|found| what(&found.1)))
+        };
+        self.tally.stale += found(&|it| matches!(it, RecoveryFinding::Stale(..)));
+        self.tally.unclean += found(&|it| matches!(it, RecoveryFinding::Unclean(_)));
+        self.tally.absent += found(&|it| matches!(it, RecoveryFinding::Absent(_)));
+        self.tally.wrapped +=
+            found(&|it| matches!(it, RecoveryFinding::Replayed { rounds, .. } if *rounds > 0));
+        self.tally.gaps += found(&|it| match it {
+            RecoveryFinding::Replayed { dropped, .. } | RecoveryFinding::Logged { dropped, .. } => {
+                *dropped > 0
+            }
+            _ => false,
+        });
+        self.tally.logged +=
+            found(&|it| matches!(it, RecoveryFinding::Logged { writes, .. } if *writes > 0));
+    }
+
     fn recover_and_judge(
         &mut self,
         disks: &mut Disks,
@@ -340,22 +360,7 @@ impl<'a> CrashSearch<'a> {
                 return Err(Fail::Down(format!("{tier}: {damage}")));
             }
         };
-        let found = |what: &dyn Fn(&RecoveryFinding) -> bool| {
-            u64::from(tiers.found.iter().any(|found| what(&found.1)))
-        };
-        self.tally.stale += found(&|it| matches!(it, RecoveryFinding::Stale(..)));
-        self.tally.unclean += found(&|it| matches!(it, RecoveryFinding::Unclean(_)));
-        self.tally.absent += found(&|it| matches!(it, RecoveryFinding::Absent(_)));
-        self.tally.wrapped +=
-            found(&|it| matches!(it, RecoveryFinding::Replayed { rounds, .. } if *rounds > 0));
-        self.tally.gaps += found(&|it| match it {
-            RecoveryFinding::Replayed { dropped, .. } | RecoveryFinding::Logged { dropped, .. } => {
-                *dropped > 0
-            }
-            _ => false,
-        });
-        self.tally.logged +=
-            found(&|it| matches!(it, RecoveryFinding::Logged { writes, .. } if *writes > 0));
+        self.count_findings(&tiers);
         let told = tiers.found.iter().find_map(|(_, found)| match found {
             RecoveryFinding::Lost(records) => Some(*records),
             _ => None,

@@ -387,12 +387,8 @@ impl Tier for ReadCache {
                 if !good {
                     self.slots.discard_slots(slot..slot + lines);
                     let tried = self.tried.insert(done.anatomy);
-                    self.send(
-                        MAIN,
-                        ReadCachePurpose::Again { request, tried },
-                        on_main,
-                        way,
-                    );
+                    let again = ReadCachePurpose::Again { request, tried };
+                    self.send(MAIN, again, on_main, way);
                 }
                 self.slots.leave(slot, lines);
                 if !good {

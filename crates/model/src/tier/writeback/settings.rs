@@ -288,6 +288,7 @@ impl WriteBackConfig {
     }
 
     fn own_problems(&self, problems: &mut Vec<String>) {
+        let destage = &self.destage;
         let mut bytes = |what: &str, value: u32, least: u32, most: u32| {
             if !value.is_multiple_of(UNIT) || value < least || value > most {
                 problems.push(format!(
@@ -301,13 +302,8 @@ impl WriteBackConfig {
             bytes("table's piece", self.table, UNIT, LARGEST_RECORD);
         }
         bytes("chunk", self.chunk, UNIT, 1 << 30);
-        bytes("round of destaging", self.destage.round, UNIT, 1 << 30);
-        bytes(
-            "largest write of destaging",
-            self.destage.merge,
-            UNIT,
-            16 << 20,
-        );
+        bytes("round of destaging", destage.round, UNIT, 1 << 30);
+        bytes("largest write of destaging", destage.merge, UNIT, 16 << 20);
         let mut share = |what: &str, value: f64, above: f64| {
             if !(above..=1.0).contains(&value) {
                 problems.push(format!(
@@ -316,21 +312,13 @@ impl WriteBackConfig {
             }
         };
         share("the share at the start", self.start, 0.0);
-        share(
-            "the share at which destaging starts",
-            self.destage.from,
-            0.0,
-        );
+        share("the share at which destaging starts", destage.from, 0.0);
         share(
             "the band between start and end of destaging",
-            self.destage.band,
+            destage.band,
             0.0,
         );
-        share(
-            "the share without pauses",
-            self.destage.hurry,
-            self.destage.from,
-        );
+        share("the share without pauses", destage.hurry, destage.from);
         share(
             "the share at which congestion starts",
             self.congestion.from,

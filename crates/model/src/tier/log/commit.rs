@@ -390,17 +390,12 @@ impl IntentLog {
         };
         let record = *self.records.get(handle);
         if record.hole {
-            return UnloggedWrite {
-                content: LogContent::Zeroes,
-                ..write
-            };
+            let content = LogContent::Zeroes;
+            return UnloggedWrite { content, ..write };
         }
         if record.open && record.early != super::records::NONE {
-            return UnloggedWrite {
-                slot: record.early,
-                sum: record.early_sum,
-                ..write
-            };
+            let (slot, sum) = (record.early, record.early_sum);
+            return UnloggedWrite { slot, sum, ..write };
         }
         if !record.open && !record.syncing {
             return write;

@@ -230,14 +230,8 @@ impl NandArray {
         events: &mut Events,
     ) {
         self.counts.programs += 1;
-        self.begin(
-            now,
-            die,
-            DieWork::Program(slot),
-            Cause::Program,
-            until,
-            events,
-        );
+        let work = DieWork::Program(slot);
+        self.begin(now, die, work, Cause::Program, until, events);
     }
 
     /// Starts the transfer of a page on the channel of its die.

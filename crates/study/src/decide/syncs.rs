@@ -7,7 +7,7 @@ use model::Op;
 use model::media::DriveConfig;
 use model::tier::{Kind, PoolConfig, SyncPolicy};
 use serde::Serialize;
-use workload::job::{Job, Mix, SyncMode};
+use workload::job::{Job, Mix, Rate, SyncMode};
 use workload::trace::Trace;
 
 use crate::review::Workload;
@@ -51,15 +51,23 @@ pub fn logs_all(pool: &PoolConfig<DriveConfig>) -> bool {
     })
 }
 
-/// Returns the share, weighted by the writes that each job keeps in flight.
+/// Returns the share, weighted by the write rates if each writing job has one, otherwise by the writes in flight.
 fn of_jobs(jobs: &[Job]) -> f64 {
-    let of = |job: &Job| {
+    let in_flight = |job: &Job| {
         let share = match job.mix {
             Mix::Write => 1.0,
             Mix::ReadWrite => 1.0 - f64::from(job.read_percent) / 100.0,
             _ => 0.0,
         };
-        let writes = share * f64::from(job.numjobs) * f64::from(job.iodepth);
+        share * f64::from(job.numjobs) * f64::from(job.iodepth)
+    };
+    let writing = || jobs.iter().filter(|job| in_flight(job) > 0.0);
+    let is_paced = writing().all(|job| paced_writes(job).is_some());
+    let of = |job: &Job| {
+        let writes = match paced_writes(job) {
+            Some(rate) if is_paced => rate,
+            _ => in_flight(job),
+        };
         let every = [job.fsync, job.fdatasync].into_iter().filter(|it| *it > 0);
         let synced = match job.sync {
             SyncMode::None => every.min().map_or(0.0, |every| 1.0 / f64::from(every)),
@@ -67,9 +75,17 @@ fn of_jobs(jobs: &[Job]) -> f64 {
         };
         (writes, writes * synced)
     };
-    let all = jobs.iter().map(of);
+    let all = writing().map(of);
     let (writes, synced) = all.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     if writes > 0.0 { synced / writes } else { 0.0 }
+}
+
+/// Returns the writes per second of a job whose writes have a rate in IOPS.
+fn paced_writes(job: &Job) -> Option<f64> {
+    match job.rate[1] {
+        Some(Rate::Iops(of_thread)) => Some(of_thread as f64 * f64::from(job.numjobs)),
+        _ => None,
+    }
 }
 
 fn of_trace(trace: &Trace) -> Syncs {
@@ -92,6 +108,8 @@ fn of_trace(trace: &Trace) -> Syncs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::named;
+    use super::super::rate::OfferedRate;
     use super::super::work::Load;
     use super::*;
 
@@ -114,6 +132,25 @@ mod tests {
             let text = format!("[a]\nioengine=libaio\ndirect=1\nbs=4k\n{options}\n");
             assert_eq!(of(&text), Syncs::Share(share), "{options}");
         }
+    }
+
+    /// A load at a given rate (open loop) keeps up to 1,024 I/Os of a job in flight: its share follows from its rates.
+    #[test]
+    fn a_rate_does_not_change_the_share() {
+        let text = named::text("oltp").expect("a named load").to_owned();
+        let load = Load::of_text("oltp", text).expect("fio's words");
+        let Syncs::Share(free) = Syncs::count(&load.user_workload().workload) else {
+            panic!("a share")
+        };
+        let paced = load
+            .at_rate(OfferedRate::Iops(3800.0))
+            .expect("no rate yet");
+        let Syncs::Share(paced) = Syncs::count(&paced.user_workload().workload) else {
+            panic!("a share")
+        };
+        assert!((free - 1.0 / 10.6).abs() < 1e-9, "{free}");
+        assert!((paced / free - 1.0).abs() < 0.1, "{paced} for {free}");
+        assert!(!Syncs::Share(paced).needs_no_log());
     }
 
     #[test]

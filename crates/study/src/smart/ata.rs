@@ -4,6 +4,10 @@
 //! (`Host_Writes_32MiB`, `Lifetime_Writes_GiB`), so a name with a unit is read by it. `Total_LBAs_Written` is also the name
 //! that smartctl shows for attribute 241 of every drive that it does not know: this name is used only for models in its
 //! database. Normalized wear indicators count down from 100 and are read by their names, for the same models.
+//!
+//! `Media_Wearout_Indicator` counts down as attribute 233 (Intel). SATA drives of WD and SanDisk have attribute 230 of
+//! this name: it counts up, and its raw value holds several numbers without a published layout. It is not read, so the
+//! wear of such a drive is unknown unless device statistics report it.
 
 use super::{CounterValue, Health};
 
@@ -85,6 +89,11 @@ fn unit(name: &str, block: f64) -> Option<(f64, String)> {
         ))
     })
 }
+
+/// Name of the indicator that counts down only as attribute [`MEDIA_WEAROUT_ID`].
+const MEDIA_WEAROUT: &str = "media_wearout_indicator";
+/// Attribute number of the indicator of that name that counts down from 100.
+const MEDIA_WEAROUT_ID: u8 = 233;
 
 fn is_host_writes(name: &str) -> bool {
     let writes = name.contains("writ") || name.contains("wts");
@@ -184,7 +193,11 @@ fn used(attributes: &[Attribute], drive: &Drive) -> Result<Option<CounterValue>,
     for (_, row) in rows {
         let Attribute { id, name, .. } = row;
         let Some(value) = row.value else { continue };
+        let counts_down = name.to_ascii_lowercase() != MEDIA_WEAROUT || *id == MEDIA_WEAROUT_ID;
         let why = match value <= 100.0 {
+            _ if !counts_down => format!(
+                "the wear is not known: attribute {id} {name} counts up on some drives and down on others"
+            ),
             true if drive.in_database => {
                 return Ok(Some(CounterValue {
                     value: 100.0 - value,

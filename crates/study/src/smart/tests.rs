@@ -234,6 +234,32 @@ fn raw_values_without_a_known_unit_are_refused() {
     assert!(scale.used_percent.is_none() && scale.remarks[0].contains("above 100"));
 }
 
+/// Attribute 230 of WD and SanDisk SATA drives has the name of Intel's attribute 233, but counts up: 001 on a drive with
+/// 1 % used.
+#[test]
+fn an_indicator_that_may_count_up_is_not_a_wear() {
+    let table = |id: u8| {
+        format!(
+            r#"{{"smartctl": {{}}, "in_smartctl_database": true, "model_name": "WDC WDS500G2B0A", "rotation_rate": 0,
+            "ata_smart_attributes": {{"table": [
+            {{"id": {id}, "name": "Media_Wearout_Indicator", "value": 1, "raw": {{"value": 2044404433356, "string": "0x01dc00f301dc"}}}},
+            {{"id": 241, "name": "Host_Writes_GiB", "value": 253, "raw": {{"value": 9000, "string": "9000"}}}}]}}}}"#
+        )
+    };
+    let up = one(&table(230));
+    assert_eq!(up.used_percent, None);
+    assert_eq!(
+        up.written.map(|it| it.value),
+        Some(9000.0 * 1_073_741_824.0)
+    );
+    assert!(
+        up.remarks[0].contains("the wear is not known"),
+        "{:?}",
+        up.remarks
+    );
+    assert_eq!(one(&table(233)).used_percent.map(|it| it.value), Some(99.0));
+}
+
 #[test]
 fn sas_drives_are_read_from_the_error_counter_log() {
     let json = one(&sample("smartctl-sas.json"));

@@ -1,7 +1,7 @@
 //! Lifetime of drives: `drivelab life`.
 
 use serde_json::{Value, json};
-use study::decide::life::{FirstEnd, LifeAnswer, Part, is_assumed};
+use study::decide::life::{FirstEnd, LifeAnswer, Part, is_assumed, lasts};
 use study::decide::table_of_s3::TableRow;
 use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
@@ -41,7 +41,7 @@ fn answer(answer: &LifeAnswer) -> String {
         ]);
     };
     let first = first_member(answer, years);
-    let Some(lasts) = answer.lasts() else {
+    let Some(is_lasting) = answer.lasts() else {
         let after = duration_of(years * 365.0);
         let head = format!("{name}{first}: this catalogue has no rating of it");
         return first_that_fits([
@@ -50,7 +50,7 @@ fn answer(answer: &LifeAnswer) -> String {
         ]);
     };
     let term = digits(answer.years);
-    let verdict = match lasts {
+    let verdict = match is_lasting {
         true => format!("{name}{first} lasts the {term} years at this load"),
         false => format!("{name}{first} does not last {term} years at this load"),
     };
@@ -227,7 +227,7 @@ const TERM: f64 = 5.0;
 
 /// Returns which part of this drive or pool reaches its rated endurance when, if that is within [`TERM`].
 pub(super) fn early_end(end: Option<&FirstEnd>, drive: &str) -> Option<String> {
-    let end = end.filter(|end| end.years < TERM)?;
+    let end = end.filter(|end| !lasts(end.years, TERM))?;
     let member = end.member.as_deref().filter(|member| *member != drive);
     let who = member.map_or_else(|| String::from("it"), short);
     let after = years_of(end.years);

@@ -3,7 +3,7 @@
 //! A maker rates the bytes that a host may write. A NAND drive wears by the bytes that it programs, which are the
 //! host's bytes times its write amplification. Both are shown: years to the rating, and years until SMART's Percentage
 //! Used, as the model computes it (erases against rated cycles for NAND, bytes against the rating for 3D XPoint),
-//! exceeds 100 and 105. The write amplification that the rating itself assumes is
+//! exceeds 100 and 105. A drive lasts a term if it reaches its rating at most 0.5 % earlier ([`lasts`]). The write amplification that the rating itself assumes is
 //! `rated cycles x raw bytes / rated bytes`; rated cycles are mostly assumed. Rates are those of the run, without an
 //! end. Not modelled: idle hours, unless the load has them, and bits that fail independently of wear.
 //!
@@ -27,6 +27,16 @@ use crate::review::results::rounded;
 /// Days per year of a warranty, as makers count.
 pub(super) const DAYS: f64 = 365.0;
 pub(super) const DAY: f64 = 86_400.0;
+
+/// Share of a term by which a drive may reach its rating earlier and still last the term. Ratings have two or three
+/// digits and runs write whole blocks, so a drive that is written at its rating reaches it at 99.9 to 100.1 % of the
+/// term.
+const TOLERANCE: f64 = 0.005;
+
+/// Checks whether a drive that reaches its rating after `years` lasts a term, with the tolerance of rounded ratings.
+pub fn lasts(years: f64, term: f64) -> bool {
+    years >= term * (1.0 - TOLERANCE)
+}
 
 /// Rated endurance of a drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -186,7 +196,7 @@ impl LifeAnswer {
         }
         let short = |part: &Part| {
             let years = part.years_to_rating();
-            years.is_some_and(|years| years < self.years)
+            years.is_some_and(|years| !lasts(years, self.years))
         };
         Some(!self.parts.iter().any(short))
     }
@@ -504,6 +514,22 @@ mod tests {
         assert!((full.day / (years * DAYS) - 1.0).abs() < 1e-4);
         assert!((throttled.day / full.day - 1.05).abs() < 1e-4);
         assert!(throttled.then.contains("30 MB/s") && throttled.then.contains("no longer fit"));
+    }
+
+    /// Ratings are rounded: `960` GB at 1 DWPD for 5 years is rated 1,752 TB, and the drive has 960.2 GB.
+    #[test]
+    fn a_drive_at_its_rating_lasts_the_term_and_one_a_percent_above_does_not() {
+        let verdict = |factor: f64| {
+            let sheet = catalogue::drive("pm9a3-960").expect("built in");
+            let rate = factor * sheet.capacity as f64 / DAY;
+            let mut answer = of_outcomes(&sheet, None, 5.0, None);
+            answer.parts = vec![worn("pm9a3-960", rate, rate)];
+            answer.lasts()
+        };
+        assert_eq!(verdict(1.0), Some(true));
+        assert_eq!(verdict(1.003), Some(true));
+        assert_eq!(verdict(1.01), Some(false));
+        assert!(lasts(4.98, 5.0) && !lasts(4.97, 5.0));
     }
 
     #[test]

@@ -25,6 +25,18 @@ fn a_log_is_sized_and_a_limit_that_no_size_is_within_is_told() {
     assert!(held > rows[0]["bytes"].as_f64(), "{json}");
 }
 
+/// `web` reads and writes without syncs: nothing reaches the log, whatever its size.
+#[test]
+fn a_load_without_synchronous_writes_needs_no_log() {
+    let log = ["size", "slog", "p4801x-100", "--main", "950pro-256"];
+    let output = drivelab(&[&log[..], &["--load", "web", "--seeds", "1"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let first = said.lines().next().unwrap_or_default();
+    assert!(first.contains("no log is needed"), "{first}");
+    assert!(!said.contains("0 B"), "{said}");
+}
+
 #[test]
 fn what_it_cannot_size_is_refused() {
     let asked = [

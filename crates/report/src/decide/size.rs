@@ -120,6 +120,9 @@ fn parts(request: &SizeRequest, answer: &SizeAnswer) -> Vec<String> {
     let seeds = seeds(request.conditions.seed, request.conditions.seeds);
     let mut parts = match (is_log, answer.enough_bytes, answer.rows.last()) {
         _ if answer.buffer_rule.is_some() => vec![pressure(request, answer)],
+        (true, ..) if answer.most_held_bytes == Some([0.0; 3]) => vec![format!(
+            "at {load} nothing is written to the log: no write is synchronous, so no log is needed ({seeds})"
+        )],
         (true, Some(bytes), _) => vec![format!(
             "at {load} the log is never full from {} on{} ({seeds})",
             bytes_binary(bytes as f64),

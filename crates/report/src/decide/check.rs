@@ -31,12 +31,17 @@ pub fn sentences(check: &Check, answers: &[CheckAnswer]) -> Vec<String> {
     let why: Vec<String> = of(false)
         .map(|one| format!("{} ({})", name(one), missed(one)))
         .collect();
+    let unchecked = check.unchecked.as_ref();
+    let unchecked = unchecked.map_or_else(String::new, |what| format!(" Not checked: {what}."));
     let passing = (!pass.is_empty()).then(|| {
         let count = pass.len();
-        let whole = format!("Good enough for {software}: {}.", pass.join(", "));
+        let whole = format!(
+            "Good enough for {software}: {}.{unchecked}",
+            pass.join(", ")
+        );
         let some = (1..=count).rev().map(|shown| {
             format!(
-                "{count} drives are good enough for {software}: {}.",
+                "{count} drives are good enough for {software}: {}.{unchecked}",
                 some_of(&pass, shown)
             )
         });

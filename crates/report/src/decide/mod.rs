@@ -30,6 +30,8 @@ fn with_unit(value: f64, unit: &str) -> String {
         "IOPS" => count(value),
         "MB/s" => megabytes_a_second(value),
         "" => digits(value),
+        "yes/no" if value > 0.0 => String::from("yes"),
+        "yes/no" => String::from("no"),
         unit => format!("{} {unit}", digits(value)),
     }
 }

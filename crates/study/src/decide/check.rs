@@ -3,12 +3,16 @@
 //!
 //! A check is a file in `checks/`, a fio job whose first comments state the minimum and its source (`; key: value`),
 //! and its line in [`CHECKS`]. If no minimum is published there is no verdict: the figures are shown with that note.
-//! Assumptions on the load are stated in its `published`. `aerospike` runs ACT ([`lab::act`]) and has no job.
+//! Assumptions on the load are stated in its `published`. `; endurance_tb: ` and `; power_loss_protection: required` are
+//! properties that the drive must have besides, and `; unchecked: ` names a requirement that no catalogue file answers;
+//! the first line of the answer names it. A property that is not known does not count as present. A drive protects data
+//! against power loss if its file says so, or, without a statement, if its model has no volatile write cache. `aerospike` runs ACT ([`lab::act`]) and has no job.
 
 use catalogue::DriveSheet;
 use lab::act::{ActResult, ActTest, LIMITS};
 use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario, Work, in_parallel};
 use model::Span;
+use model::media::Medium;
 use serde::Serialize;
 use text::problem::Problems;
 use workload::act::{Config, Generation};
@@ -42,7 +46,7 @@ pub fn text(name: &str) -> Option<&'static str> {
 
 /// Keys that a file may have.
 #[cfg(test)]
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 10] = [
     "software",
     "minimum",
     "published",
@@ -50,6 +54,9 @@ const KEYS: [&str; 7] = [
     "figures",
     "act",
     "host",
+    "endurance_tb",
+    "power_loss_protection",
+    "unchecked",
 ];
 
 /// Work of a check.
@@ -76,6 +83,12 @@ pub struct Check {
     pub host: String,
     /// Published limits; empty if there are none.
     pub minimum: Slo,
+    /// Minimum rated endurance over five years in 10^12 bytes; null if there is none.
+    pub endurance_tb: Option<f64>,
+    /// Whether the drive must protect acknowledged data against power loss.
+    pub power_loss_protection: bool,
+    /// Requirement that is not checked, if there is one.
+    pub unchecked: Option<String>,
     /// Whether there is a verdict.
     pub is_judged: bool,
     /// The file: a fio job.
@@ -149,6 +162,10 @@ impl Check {
         let figures = of("figures").unwrap_or_default();
         let figures = figures.split(", ").filter(|one| !one.is_empty());
         let figures: Result<Vec<Limit>, Problems> = figures.map(Limit::figure_alone).collect();
+        let endurance_tb = of("endurance_tb").map(str::parse::<f64>).transpose();
+        let endurance_tb = endurance_tb.map_err(|_| {
+            Problems::whole(name, "`; endurance_tb: ` must be followed by a number")
+        })?;
         let run = match of("act").map(str::parse::<f64>) {
             Some(Ok(load)) => CheckWorkload::Act(load),
             Some(Err(_)) => {
@@ -165,6 +182,9 @@ impl Check {
             published: wanted("published")?,
             source: wanted("source")?,
             host: of("host").unwrap_or(catalogue::TYPICAL_HOST).to_owned(),
+            endurance_tb,
+            power_loss_protection: of("power_loss_protection") == Some("required"),
+            unchecked: of("unchecked").map(str::to_owned),
             is_judged: !minimum.limits.is_empty() || matches!(run, CheckWorkload::Act(_)),
             minimum,
             job: text.to_owned(),
@@ -185,7 +205,7 @@ impl Check {
         go_on: ProgressCallback<'_>,
     ) -> Result<CheckAnswer, Problems> {
         let mut writes = true;
-        let (minimum, figures) = match &self.run {
+        let (mut minimum, figures) = match &self.run {
             CheckWorkload::Job(load) => {
                 let outcomes = load.run(drive, conditions, lab, go_on)?;
                 writes = pauses::writes(&outcomes);
@@ -195,6 +215,7 @@ impl Check {
             }
             CheckWorkload::Act(times) => (act(*times, drive, conditions, lab, go_on)?, Vec::new()),
         };
+        minimum.extend(self.properties(drive));
         let passes = |all: &Vec<BySeed>| all.iter().all(|one| one.reading.met == Some(true));
         // Every check has a percentile, or a share of slow reads.
         let known = pauses::statement(drive, writes);
@@ -206,6 +227,41 @@ impl Check {
             minimum,
             figures,
         })
+    }
+
+    /// Returns the properties that the drive must have, besides figures of the load. None depends on a seed.
+    fn properties(&self, drive: &DriveSheet) -> Vec<BySeed> {
+        let endurance = self.endurance_tb.map(|least| {
+            let rated = drive
+                .endurance_bytes
+                .map(|bytes| rounded(bytes as f64 * 1e-12));
+            plain_reading(
+                format!("rated >= {least} TB"),
+                "TB",
+                rated,
+                rated.map(|rated| rated >= least),
+                rated.map(|rated| rounded(rated / least - 1.0)),
+            )
+        });
+        let protection = self.power_loss_protection.then(|| {
+            let stated = drive.power_loss_protection;
+            let has = stated.unwrap_or(!drive.config.volatile_write_cache());
+            let value = if has { 1.0 } else { 0.0 };
+            plain_reading(
+                String::from("power-loss protection"),
+                "yes/no",
+                Some(value),
+                Some(has),
+                None,
+            )
+        });
+        let readings = endurance.into_iter().chain(protection);
+        let alone = readings.map(|reading| BySeed {
+            reading,
+            by_seed: None,
+            depends_on_seed: false,
+        });
+        alone.collect()
     }
 }
 
@@ -347,6 +403,25 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    /// The 990 PRO 2 TB is rated for 1,200 TB and has a volatile write cache.
+    #[test]
+    fn a_cache_tier_needs_endurance_and_power_loss_protection() {
+        let check = Check::named("vsan").expect("built in");
+        let met = |drive: &str| {
+            let sheet = catalogue::drive(drive).expect("built in");
+            let properties = check.properties(&sheet);
+            properties
+                .iter()
+                .map(|one| one.reading.met)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(met("990pro-2000"), [Some(false), Some(false)]);
+        for drive in ["p4800x-375", "p5800x-400", "d7-p5600-1600"] {
+            assert_eq!(met(drive), [Some(true), Some(true)], "{drive}");
+        }
+        assert!(check.unchecked.is_some());
     }
 
     #[test]

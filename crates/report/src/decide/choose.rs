@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use study::decide::binds::Binds;
 use study::decide::choose::{CLOSE, Candidate, ChooseAnswer, ChooseRequest};
 use study::decide::likeness::Likeness;
+use study::decide::slc::SlcUse;
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
@@ -36,6 +37,12 @@ fn cost_label(request: &ChooseRequest) -> &'static str {
     }
 }
 
+/// Returns whether a run ended within an SLC cache or was counted after it, and the cache's size.
+fn slc_cache(cache: SlcUse) -> String {
+    let when = if cache.is_within { "within" } else { "after" };
+    format!("{when} {} GB", digits(cache.gb))
+}
+
 /// Columns that only some answers have.
 struct OptionalColumns<'a> {
     request: &'a ChooseRequest,
@@ -43,6 +50,7 @@ struct OptionalColumns<'a> {
     paced: Option<f64>,
     own_maximum: bool,
     binds: bool,
+    cache: bool,
     pools: bool,
 }
 
@@ -68,6 +76,9 @@ impl OptionalColumns<'_> {
         }
         if self.binds {
             header.push(String::from("limited by"));
+        }
+        if self.cache {
+            header.push(String::from("SLC cache"));
         }
         header.push(String::from("model"));
         if self.pools {
@@ -107,6 +118,9 @@ impl OptionalColumns<'_> {
         if self.binds {
             cells.push(one.binds.map_or("-", Binds::words).to_owned());
         }
+        if self.cache {
+            cells.push(one.slc_cache.map_or_else(none, slc_cache));
+        }
         cells.push(one.model.to_owned());
         if self.pools {
             cells.push(one.promise.clone().unwrap_or_default());
@@ -123,11 +137,13 @@ pub fn table(request: &ChooseRequest, answer: &ChooseAnswer, width: Width) -> St
         paced: request.load.offered_iops(),
         own_maximum: any(|one| one.own_maximum.is_some()),
         binds: any(|one| one.binds.is_some()),
+        cache: any(|one| one.slc_cache.is_some()),
         pools: any(|one| one.promise.is_some()),
     };
     let mut table = plain();
     let header = columns.header();
-    let words = 1 + usize::from(columns.pools) + usize::from(columns.binds);
+    let words = [columns.pools, columns.binds, columns.cache];
+    let words = 1 + words.into_iter().filter(|has| *has).count();
     let figures = 2..header.len() - words;
     table.set_header(header);
     for one in &answer.candidates {

@@ -5,7 +5,7 @@ use study::decide::choose::{
 };
 use study::decide::syncs::Syncs;
 use study::decide::work::IN_MEMORY;
-use text::digits::{count, digits, duration, microseconds};
+use text::digits::{count, digits, duration, megabytes_a_second, microseconds};
 
 pub use super::headline::LENGTH;
 use super::headline::{first_that_fits, named, short, some_of, untested};
@@ -45,6 +45,11 @@ pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Ve
     lines.extend(others(request, answer, by));
     lines.extend(buffers(answer));
     lines.extend(in_memory(answer));
+    lines.extend(after_cache_note(answer));
+    // The verdict already names the cache of a single best drive.
+    lines.extend(
+        within_cache_note(answer).filter(|_| !lines.iter().any(|line| line.contains(WITHIN))),
+    );
     if answer.syncs == Some(Syncs::NotRecorded) {
         lines.push(String::from(
             "It is unknown whether this trace needs a log: its format records no flushes, so all its writes run as asynchronous.",
@@ -87,9 +92,10 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
             years_of(best.value)
         ),
         _ => format!(
-            "Take {name} by {}: {}",
+            "Take {name} by {}: {}{}",
             by.words(),
-            figure(request, by, best.value)
+            figure(request, by, best.value),
+            slc_note(answer, &best.drive)
         ),
     };
     let worn = worn(request, answer, best);
@@ -372,6 +378,49 @@ fn in_memory(answer: &ChooseAnswer) -> Option<String> {
         percent(Some(share)),
         one.drive
     ))
+}
+
+const WITHIN: &str = "within its SLC cache";
+
+/// Returns the cache that a candidate's run ended within, as an addition to a verdict.
+fn slc_note(answer: &ChooseAnswer, drive: &str) -> String {
+    let cache = answer.candidate(drive).and_then(|one| one.slc_cache);
+    let cache = cache.filter(|cache| cache.is_within);
+    cache.map_or_else(String::new, |cache| {
+        format!(
+            " {WITHIN} ({} GB; {} after it)",
+            digits(cache.gb),
+            megabytes_a_second(cache.after_mb_s)
+        )
+    })
+}
+
+/// Returns a note on drives whose runs ended within their SLC cache.
+fn within_cache_note(answer: &ChooseAnswer) -> Option<String> {
+    let within = answer
+        .candidates
+        .iter()
+        .filter(|one| !slc_note(answer, &one.drive).is_empty());
+    let within: Vec<String> = within
+        .map(|one| format!("{}{}", one.drive, slc_note(answer, &one.drive)))
+        .collect();
+    (!within.is_empty())
+        .then(|| format!("Measured within the SLC cache only: {}.", within.join(", ")))
+}
+
+/// Returns a note on drives whose runs were counted after their SLC cache was full.
+fn after_cache_note(answer: &ChooseAnswer) -> Option<String> {
+    let all = answer.candidates.iter();
+    let after = all.filter_map(|one| Some((one, one.slc_cache.filter(|it| !it.is_within)?)));
+    let after: Vec<String> = after
+        .map(|(one, cache)| format!("{} ({} GB)", one.drive, digits(cache.gb)))
+        .collect();
+    (!after.is_empty()).then(|| {
+        format!(
+            "This load fills an SLC cache, so these drives were measured after theirs was full: {}.",
+            after.join(", ")
+        )
+    })
 }
 
 /// Returns a note on write buffers that the runs did not fill.

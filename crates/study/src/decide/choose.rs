@@ -20,6 +20,7 @@ use super::pauses;
 pub use super::place::{PLACES, of_clients};
 use super::prices::Prices;
 use super::rate::{self, OfferedRate};
+use super::slc::{self, SlcUse};
 use super::slo::{Limit, LimitMetric, LimitScope, Slo};
 use super::syncs::Syncs;
 use super::tally::{Reading, Tally};
@@ -167,6 +168,8 @@ pub struct Candidate {
     /// For a pool with an intent log: the share of the writes that stayed in memory during the counted time. Above a
     /// tenth, its drives take less than the shown rate.
     pub stays_in_memory: Option<f64>,
+    /// For sequential writes to a drive with an SLC cache: the cache, if the run began in it.
+    pub slc_cache: Option<SlcUse>,
     /// For a pool: its durability guarantee, and the failures that lose data.
     pub promise: Option<String>,
     /// Wear by part.
@@ -333,7 +336,7 @@ pub fn candidate(
     lab: &Lab,
     go_on: ProgressCallback<'_>,
 ) -> Result<Candidate, Problems> {
-    let outcomes = request.load.run(drive, &request.conditions, lab, go_on)?;
+    let (outcomes, slc_cache) = slc::run(&request.load, drive, &request.conditions, lab, go_on)?;
     let all: Vec<_> = outcomes.iter().collect();
     let tally = Tally::from_runs(&all);
     let life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
@@ -392,6 +395,7 @@ pub fn candidate(
             .map(|(cost, keeping)| rounded(cost.drives + keeping)),
         buffer_full_seconds: life.buffer_full_seconds,
         stays_in_memory: work::stays_in_memory(drive, &outcomes).map(rounded),
+        slc_cache,
         promise: drive.pool_config().map(|it| it.words()),
         parts: life.parts,
         completes: completes.map(|it| it.share),

@@ -24,7 +24,7 @@ use crate::review::results::rounded;
 /// Default percentages of the drive in use.
 pub const USED: [u32; 3] = [50, 90, 98];
 /// Bytes of the smaller drive.
-const SMALL: u64 = 16 << 30;
+pub(super) const SMALL: u64 = 16 << 30;
 /// Number of pieces of a drive's capacity.
 const PIECES: u64 = 400;
 /// Maximum number of written pieces: one capacity.

@@ -30,6 +30,7 @@ pub mod profile;
 pub mod ranges;
 pub mod rate;
 pub mod size;
+pub mod slc;
 pub mod slo;
 pub mod syncs;
 pub mod table_of_s3;

@@ -320,14 +320,26 @@ impl Load {
         lab: &Lab,
         go_on: ProgressCallback<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
+        self.run_after(Span::ZERO, drive, conditions, lab, go_on)
+    }
+
+    /// Runs the load as [`Load::run`] does, with at least this time before the counted one.
+    pub(super) fn run_after(
+        &self,
+        ramp: Span,
+        drive: &DriveSheet,
+        conditions: &Conditions,
+        lab: &Lab,
+        go_on: ProgressCallback<'_>,
+    ) -> Result<Vec<Outcome>, Problems> {
         let Some(most) = self.cut else {
-            let once = Length::default();
+            let once = Length { most: None, ramp };
             let outcomes = self.run_for(once, drive, conditions, lab, go_on)?;
             return self.out_of_memory((once, outcomes), drive, conditions, lab);
         };
         let once = Length {
             most: Some(most),
-            ..Length::default()
+            ramp,
         };
         // It may run again, and then most of the work is still to come.
         let first = |share| go_on(share / (1 + LONGER) as f64);

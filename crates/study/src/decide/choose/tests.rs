@@ -29,6 +29,7 @@ pub(in crate::decide) fn of(
         usd_in_all: usd,
         buffer_full_seconds: None,
         stays_in_memory: None,
+        slc_cache: None,
         promise: None,
         parts: Vec::new(),
         completes: None,

@@ -186,7 +186,7 @@ pub fn smart(bytes: &[u8]) {
         bytes: 6e14,
     };
     // Hard disks alone are refused.
-    let Ok(answer) = fleet::fleet(vec![dump], &[rating], &[]) else {
+    let Ok(answer) = fleet::fleet(vec![dump], Default::default(), &[rating], &[]) else {
         return;
     };
     assert!(

@@ -192,6 +192,34 @@ fn life_of_real_drives_has_a_verdict_only_if_years_are_given() {
     );
 }
 
+/// Unreadable files are listed with their reasons in every form; the others are answered, and the exit code is 2.
+#[test]
+fn unreadable_files_do_not_hide_the_other_drives() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let csv = folder.path().join("fleet.csv");
+    let csv = csv.to_str().expect("UTF-8");
+    let (good, bad) = (seed("smartctl-nvme.json"), seed("no-permission.json"));
+    let args = ["life", "--csv", csv, "--smart", &bad, "missing.json", &good];
+    let output = drivelab(&args);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stdout);
+    let first = said.lines().next().unwrap_or_default();
+    assert!(first.contains("001A ends in 4 years"), "{first}");
+    assert!(first.ends_with("2 could not be read."), "{first}");
+    for all in [said, text(&output.stderr)] {
+        assert!(
+            all.contains("missing.json") && all.contains("no-permission.json"),
+            "{all}"
+        );
+    }
+    let rows = std::fs::read_to_string(csv).expect("a CSV file");
+    assert_eq!(rows.matches("could not be read").count(), 2, "{rows}");
+    let found = json(&args);
+    assert_eq!(found["answers"].as_array().map(Vec::len), Some(1));
+    let unreadable = found["asked"]["unreadable"].as_array().expect("a list");
+    assert_eq!(unreadable.len(), 2, "{unreadable:?}");
+}
+
 #[test]
 fn life_of_real_drives_says_all_that_is_wrong_with_the_files() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");

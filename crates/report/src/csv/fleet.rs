@@ -6,7 +6,7 @@ use study::decide::fleet::{FleetAnswer, LimitingCounter, Remaining};
 use super::Table;
 
 /// Line of one drive; years count power-on time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 struct Drive<'a> {
     place: &'a str,
     device: Option<&'a str>,
@@ -33,9 +33,10 @@ struct Drive<'a> {
     remarks: String,
 }
 
-/// Returns a line for each drive, the one that ends first before the others.
+/// Returns a line for each drive, the one that ends first before the others. A line for each unreadable part of the
+/// files follows: its place, and the reason as its remark.
 pub fn fleet(answer: &FleetAnswer) -> Table {
-    Table::from_rows(answer.drives.iter().map(|one| {
+    let drives = answer.drives.iter().map(|one| {
         let health = &one.health;
         let rating = one.rating.as_ref();
         let used = |part: fn(Remaining) -> Option<f64>| one.to_used.and_then(part);
@@ -61,11 +62,18 @@ pub fn fleet(answer: &FleetAnswer) -> Table {
             years_to_100_percent_low: used(|it| Some(it.least)),
             years_to_100_percent_high: used(|it| it.most),
             ends_by: one.ends_by.map(|limit| match limit {
+                LimitingCounter::Failed => "failed",
                 LimitingCounter::Rating => "rating",
                 LimitingCounter::PercentageUsed => "percentage_used",
             }),
             ends_in_years: one.ends_in_years,
             remarks: health.remarks.join("; "),
         }
-    }))
+    });
+    let unreadable = answer.unreadable.iter().map(|one| Drive {
+        place: &one.place,
+        remarks: format!("could not be read: {}", one.reason),
+        ..Drive::default()
+    });
+    Table::from_rows(drives.chain(unreadable))
 }

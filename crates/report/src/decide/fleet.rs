@@ -85,6 +85,13 @@ fn remaining(one: Option<Remaining>) -> String {
     }
 }
 
+fn remaining_unless_failed(one: &FleetDrive, end: Option<Remaining>) -> String {
+    match one.failed {
+        Some(_) => String::from("failed"),
+        None => remaining(end),
+    }
+}
+
 /// Returns Percentage Used as text; 255 represents all values above it.
 fn used(percent: f64) -> String {
     match percent >= 255.0 {
@@ -118,7 +125,7 @@ pub fn answer(answer: &FleetAnswer) -> String {
     };
     let of = match count {
         1 => String::new(),
-        count => format!(" first of {count}"),
+        count => format!(" first of {count},"),
     };
     let name = name(first, LONG_NAME);
     let past = match count {
@@ -127,6 +134,22 @@ pub fn answer(answer: &FleetAnswer) -> String {
     };
     let sentence = match first.end() {
         None => unknown(answer),
+        Some((LimitingCounter::Failed, _)) => {
+            let failed = answer
+                .drives
+                .iter()
+                .filter(|one| one.failed.is_some())
+                .count();
+            let others = match failed {
+                1 => String::new(),
+                2 => String::from(" So has 1 more drive."),
+                many => format!(" So have {} more drives.", many - 1),
+            };
+            format!(
+                "{name} {}.{others}",
+                first.failed.as_deref().unwrap_or_default()
+            )
+        }
         Some((LimitingCounter::Rating, end)) => {
             let rating = first.rating.as_ref();
             let source = rating.map_or("", |rating| &*rating.of);
@@ -134,7 +157,7 @@ pub fn answer(answer: &FleetAnswer) -> String {
             let rated = bytes(rating.map(|rating| rating.tb * 1e12));
             match end.years.unwrap_or(0.0) > 0.0 {
                 true => format!(
-                    "{name} ends{of}, in {} powered on at its mean rate: {written} of {rated} ({source}) written, {} a day.",
+                    "{name} ends{of} in {} powered on at its mean rate: {written} of {rated} ({source}) written, {} a day.",
                     years_in_words(end),
                     bytes(first.written_gb_a_day.map(|rate| rate * 1e9)),
                 ),
@@ -148,11 +171,21 @@ pub fn answer(answer: &FleetAnswer) -> String {
             let percent = used(percent.map_or(0.0, |it| it.value));
             match end.years.unwrap_or(0.0) > 0.0 {
                 true => format!(
-                    "{name} ends{of}, in {} powered on at its mean rate: Percentage Used is {percent} after {} hours.",
+                    "{name} ends{of} in {} powered on at its mean rate: Percentage Used is {percent} after {} hours.",
                     years_in_words(end),
                     hours(first),
                 ),
                 false => format!("{name} is past its end{past}: Percentage Used is {percent}."),
+            }
+        }
+    };
+    let sentence = match answer.unreadable.len() {
+        0 => sentence,
+        count => {
+            let more = format!("{sentence} {count} could not be read.");
+            match more.chars().count() > LINE {
+                true => sentence,
+                false => more,
             }
         }
     };
@@ -189,12 +222,19 @@ fn unknown(answer: &FleetAnswer) -> String {
         .drives
         .iter()
         .any(|one| one.health.power_on_hours.unwrap_or(0.0) <= 0.0);
+    let has_used = answer
+        .drives
+        .iter()
+        .any(|one| one.health.used_percent.is_some());
     let who = match answer.drives.len() {
         1 => String::from("No end is known of this drive"),
         count => format!("No end is known of any of the {count} drives"),
     };
     let why = match (still, unrated) {
         (true, _) => "power-on hours are missing or 0, so there is no rate.",
+        (false, true) if !has_used => {
+            "its wear is not known, and there is no rating: give --tbw, such as --tbw 600TB."
+        }
         (false, true) => {
             "Percentage Used gives none, and there is no rating: give --tbw, such as --tbw 600TB."
         }
@@ -226,8 +266,8 @@ pub fn table(answer: &FleetAnswer, width: Width) -> String {
                 .used_percent
                 .as_ref()
                 .map_or_else(|| String::from(NONE), |it| used(it.value)),
-            remaining(one.to_rating),
-            remaining(one.to_used),
+            remaining_unless_failed(one, one.to_rating),
+            remaining_unless_failed(one, one.to_used),
         ]);
     }
     right(&mut ends, 1..usize::MAX);
@@ -280,6 +320,10 @@ pub fn method(answer: &FleetAnswer, command: &str, width: Width) -> String {
         let line = format!("Left out: {why}.");
         lines.push(paragraph("", &printable(&line), width));
     }
+    for one in &answer.unreadable {
+        let line = format!("Could not be read: {}: {}.", one.place, one.reason);
+        lines.push(paragraph("", &printable(&line), width));
+    }
     let how = "\"By rating\" is the time until the rated bytes are written, \"by used\" until Percentage Used is 100, both at the \
                mean rate since the drive was new. Years are of power-on time (8,760 hours): a drive that is off part of the time \
                lasts longer. NVMe drives may not count hours in low-power states. Percentage Used is a whole number \
@@ -311,7 +355,7 @@ fn notes(one: &FleetDrive) -> String {
 
 /// Returns everything as JSON.
 pub fn json(answer: &FleetAnswer, command: &str) -> Value {
-    let asked = json!({ "left_out": answer.left_out });
+    let asked = json!({ "left_out": answer.left_out, "unreadable": answer.unreadable });
     document("drivelab life smart", command, &asked, &answer.drives)
 }
 
@@ -320,6 +364,7 @@ mod tests {
     use super::*;
     use study::decide::fleet::{UserRating, fleet};
     use study::smart;
+    use text::problem::Problems;
 
     /// Returns all samples of the fuzz target, by name.
     fn samples() -> Vec<Vec<u8>> {
@@ -340,7 +385,7 @@ mod tests {
             model: None,
             bytes: 6e14,
         };
-        let found = fleet(vec![dump], &[rating], &[]).ok()?;
+        let found = fleet(vec![dump], Problems::default(), &[rating], &[]).ok()?;
         assert!(!json(&found, "").to_string().is_empty());
         assert!(!crate::csv::fleet(&found).is_empty());
         let notes = method(&found, "", None);
@@ -413,6 +458,60 @@ mod tests {
             read > 500 && refused > 500,
             "{read} read, {refused} refused"
         );
+    }
+
+    fn first_line(problems: Problems, dumps: &[&str]) -> String {
+        let read = |text: &&str| smart::read("smart.json", text.as_bytes()).expect("a drive");
+        let dumps = dumps.iter().map(read).collect();
+        let rating = UserRating {
+            model: None,
+            bytes: 6e14,
+        };
+        answer(&fleet(dumps, problems, &[rating], &[]).expect("drives"))
+    }
+
+    #[test]
+    fn the_first_line_says_that_a_drive_has_failed() {
+        let log = |warning: u8, spare: u8| {
+            format!(
+                r#"{{"critical_warning":{warning},"percent_used":9,"data_units_written":195312500,
+                "power_on_hours":8760,"avail_spare":{spare},"spare_thresh":10}}"#
+            )
+        };
+        for (warning, spare, expected) in [
+            (8, 100, "is read-only: it accepts no more writes."),
+            (9, 4, "is read-only: it accepts no more writes."),
+            (
+                0,
+                4,
+                "has failed by its own report: 4 % of its spare blocks are left",
+            ),
+            (0, 100, "ends in 5 years powered on"),
+        ] {
+            let said = first_line(Problems::default(), &[&log(warning, spare)]);
+            assert!(said.contains(expected), "{said}");
+            assert_eq!(
+                said.contains(" ends"),
+                warning == 0 && spare == 100,
+                "{said}"
+            );
+        }
+        let worn = first_line(
+            Problems::default(),
+            &[&log(0, 100), &log(8, 100), &log(0, 4)],
+        );
+        assert!(worn.ends_with("So has 1 more drive."), "{worn}");
+        let ata = r#"{"smartctl":{},"model_name":"A","smart_status":{"passed":false},
+            "ata_device_statistics":{"pages":[{"table":[{"name":"Percentage Used Endurance Indicator","value":9}]}]}}"#;
+        let said = first_line(Problems::default(), &[ata]);
+        assert!(said.contains("self-assessment is not passed"), "{said}");
+    }
+
+    #[test]
+    fn the_first_line_counts_what_could_not_be_read() {
+        let log = r#"{"percent_used":9,"critical_warning":0,"power_on_hours":8760}"#;
+        let said = first_line(Problems::whole("cut.json", "is incomplete"), &[log]);
+        assert!(said.ends_with(" 1 could not be read."), "{said}");
     }
 
     #[test]

@@ -8,6 +8,9 @@
 //! A rating is the user's (`--tbw`) or that of the catalogue's drive with the same model number or name; otherwise
 //! there is none. Not counted: hours in which a drive was off, and NVMe's non-operational power states, which some
 //! drives do not count.
+//!
+//! A drive that reports a failure (read-only, spare blocks below their threshold, a failed self-assessment) has ended,
+//! whatever its counters are.
 
 use std::collections::BTreeMap;
 
@@ -59,10 +62,19 @@ pub struct Remaining {
     pub most: Option<f64>,
 }
 
-/// Counter that determines the end of a drive.
+/// An end that has passed.
+const PASSED: Remaining = Remaining {
+    years: Some(0.0),
+    least: 0.0,
+    most: Some(0.0),
+};
+
+/// A failure or counter that determines the end of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitingCounter {
+    /// A failure that the drive reports.
+    Failed,
     /// Rated bytes written.
     Rating,
     /// Percentage Used of the drive.
@@ -87,6 +99,8 @@ pub struct FleetDrive {
     pub to_rating: Option<Remaining>,
     /// Time until Percentage Used is 100.
     pub to_used: Option<Remaining>,
+    /// Failure that the drive reports, as a predicate such as `is read-only`; null if it reports none.
+    pub failed: Option<String>,
     /// The earlier end; null if none is known.
     pub ends_by: Option<LimitingCounter>,
     /// Power-on years until then.
@@ -96,6 +110,9 @@ pub struct FleetDrive {
 impl FleetDrive {
     /// Returns the earliest known end.
     pub fn end(&self) -> Option<(LimitingCounter, Remaining)> {
+        if self.failed.is_some() {
+            return Some((LimitingCounter::Failed, PASSED));
+        }
         let ends = [
             (LimitingCounter::Rating, self.to_rating),
             (LimitingCounter::PercentageUsed, self.to_used),
@@ -122,6 +139,30 @@ pub struct FleetAnswer {
     pub drives: Vec<FleetDrive>,
     /// Devices without an answer, with reasons.
     pub left_out: Vec<String>,
+    /// Files, or parts of files, that could not be read: each with its place and the reason.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// A file, or a part of a file, that could not be read.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Unreadable {
+    /// File, and line if it is known.
+    pub place: String,
+    /// Missing key, invalid text, or error of the system.
+    pub reason: String,
+}
+
+impl Unreadable {
+    fn new(problem: &Problem) -> Unreadable {
+        let line = match problem.place {
+            Place::Line(line) => format!(":{line}"),
+            _ => String::new(),
+        };
+        Unreadable {
+            place: format!("{}{line}", problem.origin),
+            reason: problem.what.clone(),
+        }
+    }
 }
 
 impl FleetAnswer {
@@ -136,12 +177,13 @@ impl FleetAnswer {
     }
 }
 
-/// Computes the end of each drive.
+/// Computes the end of each drive; `unread` are the problems of files, or parts of files, that could not be read.
 ///
 /// # Errors
-/// There is no drive, or a user's rating names a model that no drive has.
+/// There is no drive, or a user's rating names a model that no drive has although all files were read.
 pub fn fleet(
     dumps: Vec<Dump>,
+    unread: Problems,
     ratings: &[UserRating],
     catalogue: &[DriveSheet],
 ) -> Result<FleetAnswer, Problems> {
@@ -150,6 +192,9 @@ pub fn fleet(
     for dump in dumps {
         left_out.extend(dump.left_out);
         drives.extend(dump.drives);
+    }
+    if drives.is_empty() && !unread.0.is_empty() {
+        return Err(unread);
     }
     let mut problems = Problems::default();
     if drives.is_empty() {
@@ -164,7 +209,8 @@ pub fn fleet(
     for rating in ratings {
         let Some(part) = &rating.model else { continue };
         let named = |health: &Health| has_part(health.model.as_deref(), part);
-        if !drives.iter().any(named) {
+        // The drive may be one that could not be read.
+        if unread.0.is_empty() && !drives.iter().any(named) {
             problems.0.push(on_smart(
                 format!("--tbw {part}=...: no drive of the files has `{part}` in its model"),
                 "a part of the model as the table shows it, such as 980=600TB, or a bare 600TB",
@@ -179,9 +225,14 @@ pub fn fleet(
     drives.sort_by(|a, b| {
         let years = |one: &FleetDrive| one.ends_in_years.unwrap_or(f64::INFINITY);
         let ends = years(a).total_cmp(&years(b));
-        ends.then(b.worn().total_cmp(&a.worn()))
+        let failed = b.failed.is_some().cmp(&a.failed.is_some());
+        ends.then(failed).then(b.worn().total_cmp(&a.worn()))
     });
-    problems.or(FleetAnswer { drives, left_out })
+    problems.or(FleetAnswer {
+        drives,
+        left_out,
+        unreadable: unread.0.iter().map(Unreadable::new).collect(),
+    })
 }
 
 fn on_smart(what: String, help: &str) -> Problem {
@@ -204,6 +255,7 @@ fn standing(health: Health, ratings: &[UserRating], catalogue: &[DriveSheet]) ->
         Err(why) => (None, Some(why)),
     };
     let mut one = FleetDrive {
+        failed: health.failure(),
         health,
         rating,
         no_rating,
@@ -275,11 +327,7 @@ fn to_rating(written: f64, rated: f64, hours: Option<f64>) -> Option<Remaining> 
 /// Returns the years until Percentage Used is 100. A value represents one percent in either direction.
 fn to_used(used: f64, hours: Option<f64>) -> Option<Remaining> {
     if used >= 100.0 {
-        return Some(Remaining {
-            years: Some(0.0),
-            least: 0.0,
-            most: Some(0.0),
-        });
+        return Some(PASSED);
     }
     let years = hours? / YEAR_HOURS;
     let at = |used: f64| rounded((100.0 - used) / used * years);
@@ -429,168 +477,4 @@ fn in_catalogue<'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::smart::CounterValue;
-
-    fn health(written: f64, used: f64, hours: f64) -> Health {
-        let figure = |value| {
-            Some(CounterValue {
-                value,
-                rule: String::new(),
-            })
-        };
-        Health {
-            model: Some(String::from("A MODEL 1TB")),
-            written: figure(written),
-            used_percent: figure(used),
-            power_on_hours: Some(hours),
-            ..Health::default()
-        }
-    }
-
-    fn answer(drives: Vec<Health>, tbw: Option<f64>) -> FleetAnswer {
-        let ratings: Vec<UserRating> = tbw
-            .map(|bytes| UserRating { model: None, bytes })
-            .into_iter()
-            .collect();
-        let dump = Dump {
-            drives,
-            left_out: Vec::new(),
-        };
-        fleet(vec![dump], &ratings, &[]).expect("drives")
-    }
-
-    /// 100 of 600 TB in one year: 5 years remain. 20 % in one year: 4 years, 79/21 to 81/19.
-    #[test]
-    fn ends_are_those_of_the_mean_rate() {
-        let answer = answer(vec![health(100e12, 20.0, 8760.0)], Some(600e12));
-        let one = &answer.drives[0];
-        assert_eq!(one.to_rating.expect("rated").years, Some(5.0));
-        let used = one.to_used.expect("used");
-        assert_eq!(used.years, Some(4.0));
-        assert_eq!(
-            (used.least, used.most),
-            (rounded(79.0 / 21.0), Some(rounded(81.0 / 19.0)))
-        );
-        assert_eq!(
-            one.end().expect("an end").0,
-            LimitingCounter::PercentageUsed
-        );
-        assert_eq!(one.written_gb_a_day, Some(rounded(100e3 / 365.0)));
-        assert_eq!(answer.shorter_than(4.5).len(), 1);
-        assert!(answer.shorter_than(3.9).is_empty());
-    }
-
-    #[test]
-    fn a_percentage_of_0_or_1_is_a_lower_bound_only() {
-        for (used, least) in [(0.0, 99.0), (1.0, 49.0)] {
-            let answer = answer(vec![health(1e12, used, 8760.0)], None);
-            let one = &answer.drives[0];
-            let to_used = one.to_used.expect("a bound");
-            assert_eq!(
-                (to_used.years, to_used.least, to_used.most),
-                (None, least, None)
-            );
-            assert!(one.end().is_none());
-        }
-    }
-
-    #[test]
-    fn drives_past_an_end_are_first_and_the_most_worn_before_others() {
-        let drives = vec![
-            health(1e12, 50.0, 8760.0),
-            health(700e12, 40.0, 8760.0),
-            health(10e12, 255.0, 8760.0),
-            health(0.0, 0.0, 10.0),
-        ];
-        let answer = answer(drives, Some(600e12));
-        let order: Vec<Option<f64>> = answer.drives.iter().map(|it| it.ends_in_years).collect();
-        assert_eq!(order, [Some(0.0), Some(0.0), Some(1.0), None]);
-        assert_eq!(
-            answer.drives[0].ends_by,
-            Some(LimitingCounter::PercentageUsed)
-        );
-        assert_eq!(answer.drives[1].ends_by, Some(LimitingCounter::Rating));
-        assert!(answer.drives[3].to_rating.is_none(), "nothing is written");
-    }
-
-    #[test]
-    fn impossible_rates_and_counters_that_disagree_are_remarked() {
-        // 2^48 units of 512,000 bytes in an hour.
-        let wrapped = answer(vec![health(1.4e19, 3.0, 1.0)], Some(600e18));
-        let one = &wrapped.drives[0];
-        assert!(one.to_rating.is_none() && one.written_gb_a_day.is_none());
-        assert!(
-            one.health.remarks[0].contains("impossible"),
-            "{:?}",
-            one.health.remarks
-        );
-        // 0.6 of 600 TB, but half of the cycles are used up.
-        let small = answer(vec![health(0.6e12, 50.0, 8760.0)], Some(600e12));
-        assert!(small.drives[0].health.remarks[0].contains("wrapped"));
-        let usual = answer(vec![health(300e12, 60.0, 8760.0)], Some(600e12));
-        assert!(usual.drives[0].health.remarks.is_empty());
-        let idle = answer(vec![health(5e12, 0.0, 0.0)], Some(600e12));
-        assert!(idle.drives[0].health.remarks[0].contains("power-on hours are 0"));
-        assert!(idle.drives[0].end().is_none());
-    }
-
-    #[test]
-    fn ratings_are_the_users_then_the_catalogues() {
-        let catalogue = catalogue::drives().expect("the built-in catalogue");
-        let of = |model: &str, bytes: Option<f64>, ratings: &[UserRating]| {
-            let health = Health {
-                model: Some(model.to_owned()),
-                capacity_bytes: bytes,
-                ..Health::default()
-            };
-            rating(&health, ratings, &catalogue)
-        };
-        let found = of("INTEL SSDPED1K375GA", Some(375.08e9), &[]).expect("a rating");
-        assert_eq!((&*found.of, &*found.kind), ("p4800x-375", "spec"));
-        assert!(found.how.contains("(same model number)"), "{}", found.how);
-        let found = of("SSDPED1K375GA", None, &[]).expect("a rating");
-        assert!(
-            found.how.contains("without the maker's name"),
-            "{}",
-            found.how
-        );
-        let found = of("Samsung SSD 980 PRO with Heatsink 1TB", None, &[]).expect("a rating");
-        assert_eq!((&*found.of, found.tb), ("980pro-1000", 600.0));
-        assert!(found.how.contains("(same name)"), "{}", found.how);
-        // A different capacity is a different model.
-        assert!(of("Samsung SSD 980 PRO 2TB", Some(2e12), &[]).is_err());
-        assert!(of("Samsung SSD 980 PRO 1TB", Some(2e12), &[]).is_err());
-        assert!(of("Samsung SSD 870 EVO 1TB", None, &[]).is_err());
-        let user = |model: Option<&str>, bytes| UserRating {
-            model: model.map(str::to_owned),
-            bytes,
-        };
-        let given = [user(None, 1e14), user(Some("980 pro"), 7e14)];
-        let found = of("Samsung SSD 980 PRO 1TB", None, &given).expect("given");
-        assert_eq!((found.tb, &*found.of), (700.0, "--tbw"));
-        let found = of("another", None, &given).expect("given");
-        assert_eq!(found.tb, 100.0);
-    }
-
-    #[test]
-    fn ratings_for_no_drive_and_files_without_drives_are_refused() {
-        let ratings = [UserRating {
-            model: Some(String::from("870")),
-            bytes: 1e14,
-        }];
-        let dump = Dump {
-            drives: vec![health(1e12, 5.0, 10.0)],
-            left_out: Vec::new(),
-        };
-        let problems = fleet(vec![dump], &ratings, &[]).expect_err("no such drive");
-        assert!(problems.to_string().contains("--tbw 870"), "{problems}");
-        let disks = Dump {
-            drives: Vec::new(),
-            left_out: vec![String::from("ST4000: a hard disk")],
-        };
-        let problems = fleet(vec![disks], &[], &[]).expect_err("no SSD");
-        assert!(problems.to_string().contains("a hard disk"), "{problems}");
-    }
-}
+mod tests;

@@ -79,6 +79,12 @@ pub struct Health {
     pub media_errors: Option<f64>,
     /// Temperature in degrees Celsius.
     pub temperature_celsius: Option<f64>,
+    /// Bits of NVMe's Critical Warning.
+    #[serde(skip)]
+    pub critical_warning: Option<u8>,
+    /// Whether the drive's self-assessment (ATA SMART status, SCSI health status) is other than passed.
+    #[serde(skip)]
+    pub assessment_failed: bool,
     /// Warnings of the drive, and figures that were refused.
     pub remarks: Vec<String>,
 }
@@ -170,6 +176,46 @@ impl Health {
         }
     }
 
+    /// Stores Critical Warning, and its bits as a remark.
+    fn set_warning(&mut self, bits: f64) {
+        self.remarks.extend(nvme_cli::warnings(bits));
+        self.critical_warning = Some(bits.min(255.0) as u8);
+    }
+
+    /// Returns the failure that the drive itself reports, as a predicate such as `is read-only`; `None` if it reports
+    /// none.
+    ///
+    /// A temperature outside its thresholds is not a failure. Neither is degraded reliability after Percentage Used
+    /// has passed 100, because NVMe sets this bit for the wear alone. For NVMe, smartctl derives its status from the
+    /// same bits.
+    pub fn failure(&self) -> Option<String> {
+        let bits = self.critical_warning.unwrap_or(0);
+        let is_set = |bit: u8| bits >> bit & 1 == 1;
+        let used = self.used_percent.as_ref().map_or(0.0, |used| used.value);
+        let spare = self.spare_percent.zip(self.spare_threshold_percent);
+        let spare = spare.filter(|(left, least)| left < least);
+        let words = if is_set(3) {
+            "is read-only: it accepts no more writes"
+        } else if let Some((left, least)) = spare {
+            return Some(format!(
+                "has failed by its own report: {left:.0} % of its spare blocks are left, its threshold is {least:.0} %"
+            ));
+        } else if is_set(0) {
+            "has failed by its own report: its spare blocks are below its threshold"
+        } else if is_set(2) && used < 100.0 {
+            "has failed by its own report: its reliability is degraded"
+        } else if is_set(4) {
+            "has failed by its own report: its power-loss protection no longer works"
+        } else if is_set(5) {
+            "has failed by its own report: its persistent memory region is read-only or unreliable"
+        } else if self.assessment_failed && bits == 0 {
+            "has failed by its own report: its SMART self-assessment is not passed"
+        } else {
+            return None;
+        };
+        Some(String::from(words))
+    }
+
     /// Returns the problem of a drive without any figure of wear; `None` if there is one.
     fn missing(&self, keys: &str) -> Option<String> {
         let has = self.written.is_some() || self.used_percent.is_some();
@@ -204,14 +250,22 @@ enum ParsedDevice {
 /// Reads the SMART data of all drives in a file.
 ///
 /// # Errors
-/// Every reason why a drive in the file cannot be read: an incomplete document, a message of the program instead of
-/// data, a drive without figures of wear; or no SMART data at all.
+/// Every reason why a drive in the file cannot be read, as [`read_partly`] returns it.
 pub fn read(origin: &str, bytes: &[u8]) -> Result<Dump, Problems> {
+    let (dump, problems) = read_partly(origin, bytes);
+    problems.or(dump)
+}
+
+/// Reads the SMART data of all readable drives in a file, and returns the problems of the others.
+///
+/// A problem is an incomplete document, a message of the program instead of data, a drive without figures of wear, or a
+/// file without SMART data.
+pub fn read_partly(origin: &str, bytes: &[u8]) -> (Dump, Problems) {
     let text = decoded(bytes);
-    if text.trim().is_empty() {
-        return Err(Problems::whole(origin, "the file is empty"));
-    }
     let mut dump = Dump::default();
+    if text.trim().is_empty() {
+        return (dump, Problems::whole(origin, "the file is empty"));
+    }
     let mut problems = Problems::default();
     let mut take = |found: Vec<Result<ParsedDevice, Problem>>| {
         for one in found {
@@ -241,7 +295,7 @@ pub fn read(origin: &str, bytes: &[u8]) -> Result<Dump, Problems> {
             ..whole(origin, "contains no SMART data that can be read")
         });
     }
-    problems.or(dump)
+    (dump, problems)
 }
 
 /// How to create a file that can be read.

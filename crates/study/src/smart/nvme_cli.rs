@@ -91,7 +91,7 @@ pub(super) fn of_log(
         health.set_temperature(celsius(value));
     }
     if let Some(bits) = get(members, &["critical_warning"]) {
-        health.remarks.extend(warnings(bits));
+        health.set_warning(bits);
     }
 }
 

@@ -7,7 +7,7 @@
 use text::problem::Problem;
 
 use super::ata::{self, Attribute};
-use super::{DATA_UNIT, Health, ParsedDevice, at_line, name, number, nvme_cli, smartctl};
+use super::{DATA_UNIT, Health, ParsedDevice, at_line, name, number, smartctl};
 
 /// Data of one drive in a text.
 struct DriveSection {
@@ -260,8 +260,9 @@ impl DriveSection {
         match key {
             "critical warning" => {
                 health.interface = "NVMe";
-                let bits = number::of_text(value);
-                health.remarks.extend(bits.and_then(nvme_cli::warnings));
+                if let Some(bits) = number::of_text(value) {
+                    health.set_warning(bits);
+                }
             }
             "temperature" | "current drive temperature" => {
                 if let Some(celsius) = celsius(value) {
@@ -299,6 +300,7 @@ impl DriveSection {
                 let said = name(value).unwrap_or_default();
                 let remark = format!("the drive's self-assessment is {said}");
                 health.remarks.push(remark);
+                health.assessment_failed = true;
             }
             _ => {}
         }

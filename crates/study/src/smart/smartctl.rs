@@ -134,6 +134,7 @@ fn read_common_fields(health: &mut Health, members: &Members) {
     }
     let passed = value_at(members, &["smart_status", "passed"]).and_then(Value::as_bool);
     if passed == Some(false) {
+        health.assessment_failed = true;
         health
             .remarks
             .push(String::from("the drive's self-assessment is FAILED"));

@@ -23,7 +23,7 @@ use crate::stop::ImmediateStop;
 Examples:
   drivelab reproduce                                  every source, in minutes
   drivelab reproduce S4                               one source
-  drivelab reproduce P                                published measurements of syncs, pools and disks
+  drivelab reproduce P                                published figures: syncs, pools, hard disks
   drivelab reproduce --row S0-073 --row S0-086        some rows
   drivelab reproduce --ledger mine.toml               your own rows (see docs/ledger.md)
   drivelab reproduce --csv rows.csv --html reproduction.html

@@ -254,7 +254,7 @@ mod tests {
         let idle = standing(Vec::new(), &["it has signatures: ext4"]);
         let refused = said(&idle, true, Some("S3EVNX0K"));
         assert!(
-            refused.contains("names `S3EVNX0K`, and its serial number is `S3EVNX0J`"),
+            refused.contains("names `S3EVNX0K`, but its serial number is `S3EVNX0J`"),
             "{refused}"
         );
         assert!(said(&idle, false, Some("S3EVNX0K")).contains("names `S3EVNX0K`"));

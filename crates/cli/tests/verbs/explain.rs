@@ -536,7 +536,7 @@ fn what_cannot_be_explained_is_refused_with_all_that_is_wrong() {
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     for part in [
-        "there is no `jobs`",
+        "it contains no `jobs`",
         "p4800x-37",
         "linus",
         "gone.log",

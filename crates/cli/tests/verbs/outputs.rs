@@ -295,5 +295,5 @@ fn what_too_few_writes_of_a_trace_do_not_tell_is_said() {
         said.starts_with("None of 1 is known to stay within p99 < 1 ms."),
         "{said}"
     );
-    assert!(said.contains("too few reads"), "{said}");
+    assert!(said.contains("Too few reads"), "{said}");
 }

@@ -517,7 +517,7 @@ mod tests {
     fn what_is_no_result_of_fio_is_refused() {
         for (text, part) in [
             ("rw=read", "not fio's JSON"),
-            ("{}", "there is no `jobs`"),
+            ("{}", "it contains no `jobs`"),
             (&*json(r#""rw": "sideways""#), "job deep: rw"),
             (
                 r#"{"jobs": [{"jobname": "a", "error": 5, "job options": {}}]}"#,

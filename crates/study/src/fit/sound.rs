@@ -427,7 +427,7 @@ mod tests {
             (
                 r#""mean": 62000.0"#,
                 r#""mean": 990000.0"#,
-                "between a least of 8.0",
+                "between the minimum 8.0",
             ),
         ] {
             let said = said(part, by);

@@ -173,7 +173,7 @@ fn what_a_run_cannot_have_is_refused_with_words() {
     let beyond = "unrecovered-read range 0..1000TB";
     assert!(why(&one, None, beyond).contains("beyond the end"));
     assert!(why(&pool, Some(1), beyond).contains("beyond the end"));
-    assert!(why(&one, None, "stuck").contains("`serve` does"));
+    assert!(why(&one, None, "stuck").contains("use `serve`"));
     assert!(!why(&one, None, "wear -1").is_empty());
 }
 

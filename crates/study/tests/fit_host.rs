@@ -208,7 +208,7 @@ fn results_that_say_nothing_of_a_host_are_refused() {
             "device_time=5us",
             "I/Os at once on a device that takes time",
         ),
-        ("libaio", "spdk", "a user-space driver"),
+        ("libaio", "spdk", "neither user-space drivers"),
     ] {
         let changed = text.replace(from, to);
         assert_ne!(changed, text);

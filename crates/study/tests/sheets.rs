@@ -35,7 +35,7 @@ model_number = "A drive"
 
 /// Drives whose figures, or those of their Optane family, were set from measurements that are off their ratings
 /// (`met = false`).
-const MEASURED: [&str; 12] = [
+const MEASURED: [&str; 14] = [
     "800p-118",
     "800p-58",
     "905p-960",
@@ -45,6 +45,8 @@ const MEASURED: [&str; 12] = [
     "7450max-800",
     "7450pro-960",
     "980pro-1000",
+    "mp600-2000",
+    "mp600-500",
     "p3600-1600",
     "p4510-1000",
     "pm9a3-960",

@@ -283,7 +283,7 @@ fn all_that_is_wrong_with_a_script_is_said_before_anything_is_served() {
     let told = refused("at write none: drop\n\nafter 5 trims: drop\nwrite-fault rate 7\n");
     for wanted in [
         "script:1",
-        "`none` is not a number",
+        "`none` is not a valid number here",
         "script:3",
         "`trims` should be reads, writes or flushes",
         "script:4",

@@ -403,7 +403,7 @@ fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
         &here,
         "it is of a pool of p4801x-100.0",
     );
-    refused("p4801x-100", &here, "no ");
+    refused("p4801x-100", &here, "is missing");
     let of = |index: usize, name: &str| store(index).join(name);
     let swap = |one: &Path, two: &Path| {
         let aside = one.with_extension("aside");

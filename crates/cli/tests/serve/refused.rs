@@ -34,7 +34,10 @@ fn bad_arguments_and_foreign_stores_are_refused() {
     let both = ["p4800x-375", "--nbd", &nbd, "--compensate", "--speed", "0"];
     refused(&both, "leave one of them out");
     let store = path("foreign.img");
-    refused(&["p4800x-375", "--nbd", &nbd, "--store", &store], "no ");
+    refused(
+        &["p4800x-375", "--nbd", &nbd, "--store", &store],
+        "is missing",
+    );
     let store = path("disk.img");
     let ours = [
         "p4800x-375",

@@ -155,7 +155,7 @@ fn what_is_in_use_in_a_guest_is_not_touched() {
         mkfs.ext4 -q -F $DRIVE
         refused "has signatures: ext4" $DRIVE $FIT
         has said "--destroy-data '$SERIAL', its serial number"
-        refused "names .$SERIAL-no., and its serial number is .$SERIAL." $DRIVE $FIT --destroy-data $SERIAL-no
+        refused "names .$SERIAL-no., but its serial number is .$SERIAL." $DRIVE $FIT --destroy-data $SERIAL-no
         mount -t ext4 $DRIVE /mnt
         date > /mnt/kept
         refused "nvme0n1 is mounted at /mnt" $DRIVE $FIT --destroy-data $SERIAL

@@ -5,6 +5,8 @@
 mod circles;
 #[path = "house/container.rs"]
 mod container;
+#[path = "house/names.rs"]
+mod names;
 
 use std::fs;
 use std::path::{Path, PathBuf};

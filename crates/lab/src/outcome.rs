@@ -25,7 +25,7 @@ pub struct Outcome {
     pub over_time: OverTime,
     /// Length of the counted part of the run.
     pub counted: Span,
-    /// Whether the run was stopped before its end ([`crate::GoOn`]).
+    /// Whether the run was stopped before its end ([`crate::ProgressCallback`]).
     pub stopped: bool,
     /// Phases between the faults of [`crate::Scenario::faults`]; empty without faults.
     pub phases: Vec<Phase>,

@@ -52,8 +52,8 @@ pub trait Connection {
         true
     }
 
-    /// Called when a command of this connection has completed. Data is transferred now: [`crate::Served::read`] into
-    /// `out.grow(..)`, [`crate::Served::write`] from the received bytes.
+    /// Called when a command of this connection has completed. Data is transferred now: [`crate::ServedDevice::read`] into
+    /// `out.grow(..)`, [`crate::ServedDevice::write`] from the received bytes.
     ///
     /// # Errors
     /// The end of this connection.

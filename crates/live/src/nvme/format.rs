@@ -36,7 +36,7 @@ impl FormatParameters {
     }
 }
 
-/// Executes Format NVM: begins it, or defers it until the drives have no command in flight ([`go_on`]); [`ended`]
+/// Executes Format NVM: begins it, or defers it until the drives have no command in flight ([`start_formats`]); [`ended`]
 /// checks for its end.
 pub(super) fn format(
     target: &mut Target,

@@ -3,7 +3,7 @@
 //!
 //! A die that is short of free blocks accepts host pages only as fast as GC frees space for them. A victim with `v`
 //! valid slots of `S` earns `S - v`, spread over the pages that are examined. The drive executes this in virtual time
-//! (`media::nand::collector`), and [`super::Replay`] without time, in the same steps, so that one can continue where the
+//! (`media::nand::collector`), and [`super::UntimedWriter`] without time, in the same steps, so that one can continue where the
 //! other stopped.
 
 use alloc::vec::Vec;

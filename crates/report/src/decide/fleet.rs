@@ -134,22 +134,7 @@ pub fn answer(answer: &FleetAnswer) -> String {
     };
     let sentence = match first.end() {
         None => unknown(answer),
-        Some((LimitingCounter::Failed, _)) => {
-            let failed = answer
-                .drives
-                .iter()
-                .filter(|one| one.failed.is_some())
-                .count();
-            let others = match failed {
-                1 => String::new(),
-                2 => String::from(" So has 1 more drive."),
-                many => format!(" So have {} more drives.", many - 1),
-            };
-            format!(
-                "{name} {}.{others}",
-                first.failed.as_deref().unwrap_or_default()
-            )
-        }
+        Some((LimitingCounter::Failed, _)) => failure(&name, answer, first),
         Some((LimitingCounter::Rating, end)) => {
             let rating = first.rating.as_ref();
             let source = rating.map_or("", |rating| &*rating.of);
@@ -194,6 +179,18 @@ pub fn answer(answer: &FleetAnswer) -> String {
         true => sentence.chars().take(LINE - 1).chain(['…']).collect(),
         false => sentence,
     }
+}
+
+/// Returns the sentence on a drive that has failed, and the number of others that have.
+fn failure(name: &str, answer: &FleetAnswer, first: &FleetDrive) -> String {
+    let failed = answer.drives.iter().filter(|one| one.failed.is_some());
+    let others = match failed.count() {
+        0 | 1 => String::new(),
+        2 => String::from(" So has 1 more drive."),
+        many => format!(" So have {} more drives.", many - 1),
+    };
+    let failed = first.failed.as_deref().unwrap_or_default();
+    format!("{name} {failed}.{others}")
 }
 
 fn years_in_words(end: Remaining) -> String {

@@ -125,7 +125,7 @@ impl SlotAllocator {
         self.of.get(record).map_or(0, |slot| slot + 1)
     }
 
-    /// Sets a record from its on-disk table value, see [`SlotAllocator::said`].
+    /// Sets a record from its on-disk table value, see [`SlotAllocator::table_entry`].
     pub(super) fn set_table_entry(&mut self, record: u64, said: u32) {
         if let Some(slot) = said.checked_sub(1) {
             self.of.set(record, slot);

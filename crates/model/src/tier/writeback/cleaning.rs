@@ -1,8 +1,8 @@
 //! Destaging while the buffer is below its upper mark: none, at a controlled rate, or by a cleaner that wakes.
 //!
-//! [`Cleaning::RateControl`] is that of bcache: the destage rate follows the distance of dirty data from a target, with a
+//! [`Cleaning::Rate`] is that of bcache: the destage rate follows the distance of dirty data from a target, with a
 //! proportional and an integral term, and is updated every few seconds. It is unlimited if no client command has
-//! arrived for six of these updates. [`Cleaning::IdleCleaning`] is Open CAS's ALRU: old data is cleaned if no client command
+//! arrived for six of these updates. [`Cleaning::Idle`] is Open CAS's ALRU: old data is cleaned if no client command
 //! has arrived for a while. [`Cleaning::Steady`] is Open CAS's ACP: one round per interval. Above
 //! [`Destage::from`](super::Destage), all of them are replaced by rounds without pause, because a ring that is full of
 //! overwritten data must be freed, too.

@@ -4,7 +4,7 @@
 //! of one page come from one sense if their reads wait at the same time; a die that becomes idle releases its register.
 //! Between controller and die, pages share the channel with the data of reads (`channel`).
 //!
-//! The work that a die starts when it has no reads is not selected here: [`NandArray::go_on`] reports when a die has time
+//! The work that a die starts when it has no reads is not selected here: [`NandArray::start_waiting_reads`] reports when a die has time
 //! for it.
 //!
 //! Not modelled: loading a page while the previous one is programmed (ONFI's cache program).

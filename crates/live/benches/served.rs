@@ -165,8 +165,8 @@ fn write(served: &mut ServedDevice, place: u64, data: &[u8], replies: &mut Vec<R
         true
     });
     served.complete_all(replies);
-    for reply in replies.drain(..) {
-        served.hand_over(&reply);
+    for mut reply in replies.drain(..) {
+        served.hand_over(&mut reply);
         served
             .write(reply.offset, data, reply.fua)
             .expect("it is in memory");

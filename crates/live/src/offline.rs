@@ -159,10 +159,10 @@ impl<C> Offline<C> {
         for index in 0..self.drives.len() {
             self.drives[index].complete_all(&mut replies);
             any |= !replies.is_empty();
-            for reply in replies.drain(..) {
+            for mut reply in replies.drain(..) {
                 self.load.commands -= 1;
                 self.load.bytes -= u64::from(reply.bytes);
-                self.drives[index].hand_over(&reply);
+                self.drives[index].hand_over(&mut reply);
                 let done = reply_to(self, &reply);
                 self.drives[index].take_back(&reply);
                 done?;

@@ -73,7 +73,7 @@ fn stamp(block: u64, tag: u32, data: &mut [u8]) {
 }
 
 /// Moves the data of replies as a front end does: a pool's reads must return the data of some write to this block.
-fn data_of(drive: &mut ServedDevice, replies: &[Reply]) {
+fn data_of(drive: &mut ServedDevice, replies: &mut [Reply]) {
     let mut data = [0; 4096];
     for reply in replies {
         drive.hand_over(reply);
@@ -138,12 +138,12 @@ fn live_run(drive: &mut ServedDevice, seed: u64, writes: u32) -> Recording {
         if random.uniform_below(3) == 0 {
             wall += u64::from(random.uniform_below(200_000) as u32);
             drive.advance(Time::from_ns(wall), &mut replies);
-            data_of(drive, &replies[taken..]);
+            data_of(drive, &mut replies[taken..]);
             taken = replies.len();
         }
     }
     drive.complete_all(&mut replies);
-    data_of(drive, &replies[taken..]);
+    data_of(drive, &mut replies[taken..]);
     assert_eq!(replies.len(), 3_000);
     drive.take_recording().expect("it was recording")
 }

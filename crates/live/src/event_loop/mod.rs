@@ -385,8 +385,8 @@ impl EventLoop {
                 }
                 idle &= replies.is_empty();
                 self.answered += replies.len();
-                for reply in replies.drain(..) {
-                    self.drives[index].hand_over(&reply);
+                for mut reply in replies.drain(..) {
+                    self.drives[index].hand_over(&mut reply);
                     self.hand_over(&reply);
                     self.drives[index].take_back(&reply);
                 }

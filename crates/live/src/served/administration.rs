@@ -463,6 +463,7 @@ impl ServedDevice {
             heard: false,
             before: Default::default(),
             payload: Payload::default(),
+            logged: None,
             verdict: Verdict::default(),
         };
         let id = self.slots.insert(slot) as u32;

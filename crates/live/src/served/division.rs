@@ -80,6 +80,7 @@ impl ServedDevice {
             heard: false,
             before: self.mark(),
             payload: Payload::default(),
+            logged: None,
             verdict: Verdict::default(),
         };
         let id = self.slots.insert(slot) as u32;

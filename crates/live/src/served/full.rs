@@ -75,8 +75,8 @@ impl Client {
         let mut replies = Vec::new();
         self.drive.complete_all(&mut replies);
         assert_eq!(replies.len(), 1);
-        let reply = replies[0];
-        self.drive.hand_over(&reply);
+        let mut reply = replies[0];
+        self.drive.hand_over(&mut reply);
         if op == Op::Read && reply.outcome == Outcome::Success {
             self.drive.read(reply.offset, data).expect("it was read");
         }

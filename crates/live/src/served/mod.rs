@@ -73,7 +73,7 @@ pub struct IoRequest {
 /// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The command succeeded. The front end must now move the data of a read or write; everything else is done.
+    /// The command succeeded. The front end must now move the data of a read or write.
     Success,
     /// The range extends beyond the namespace, or is not a multiple of 512 B.
     OutOfRange,
@@ -119,6 +119,8 @@ pub struct Reply {
     pub latency: Span,
     /// Data of the command, if members store the data.
     payload: Payload,
+    /// Number in the log, if its completion has not been logged.
+    logged: Option<u32>,
 }
 
 /// A command in flight in the drive.
@@ -136,6 +138,8 @@ struct InFlightCommand {
     before: Mark,
     /// Data of the command, if members store the data.
     payload: Payload,
+    /// Number in the log, if it is recorded.
+    logged: Option<u32>,
     /// Error and delay that rules by range or rate cause.
     verdict: Verdict,
 }
@@ -321,6 +325,7 @@ impl ServedDevice {
             heard: true,
             before: self.mark(),
             payload: Payload::default(),
+            logged: None,
             verdict: Verdict::default(),
         };
         let command = Command {
@@ -493,9 +498,6 @@ impl ServedDevice {
         if self.injected.is_some() && outcome == Outcome::Success {
             self.count(slot.op, Moment::Completion);
         }
-        if self.recorder.is_some() {
-            self.log_completion(completion.id, outcome, slot.fua || slot.op == Op::Flush);
-        }
         self.end(&slot, outcome);
     }
 
@@ -575,7 +577,7 @@ impl ServedDevice {
             }
             _ => counters.errors += 1,
         }
-        let reply = Reply {
+        let mut reply = Reply {
             tag: slot.token as u32,
             endpoint: (slot.token >> 32) as u32,
             op: slot.op,
@@ -586,7 +588,13 @@ impl ServedDevice {
             at: self.now,
             latency,
             payload: slot.payload,
+            logged: slot.logged,
         };
+        // The members of a pool have moved the data.
+        if reply.logged.is_some() && matches!(self.machine, Machine::Pool(_)) {
+            self.log_completion(&reply);
+            reply.logged = None;
+        }
         let more = slot.verdict.delay;
         if self.held.holds(self.now) || more > Span::ZERO {
             self.held.hold(self.now, more, slot.submitted, reply);

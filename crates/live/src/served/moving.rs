@@ -1,7 +1,9 @@
 //! Movement of data between front ends and the stores, at the completion of a command.
 //!
-//! A single drive has a separate store, and data is moved at the reply. The members of a pool have already moved it by
-//! then: reads and writes use the buffer of the current reply. Not supported: metadata of blocks of a pool.
+//! A single drive has a separate store, and data is moved at the reply. Trims and write-zeroes take effect at the reply
+//! too. So commands that complete between two turns of the event loop change the data in the order of their replies,
+//! which is the order of a recording. The members of a pool have already moved the data by then: reads and writes use the
+//! buffer of the current reply. Not supported: metadata of blocks of a pool.
 
 use std::io;
 
@@ -12,11 +14,24 @@ use super::{InFlightCommand, Outcome, Reply, ServedDevice};
 use crate::store::{Mark, SavedState};
 
 impl ServedDevice {
-    /// Begins the transfer of this reply's data by [`ServedDevice::read`] and [`ServedDevice::write`].
+    /// Begins the transfer of this reply's data by [`ServedDevice::read`] and [`ServedDevice::write`]. A single drive also
+    /// executes trims and write-zeroes now; the outcome of the reply changes if its store fails.
     #[inline]
-    pub fn hand_over(&mut self, reply: &Reply) {
-        if let Machine::Pool(pool) = &mut self.machine {
-            pool.hand_over(reply.offset, reply.bytes, reply.payload);
+    pub fn hand_over(&mut self, reply: &mut Reply) {
+        match &mut self.machine {
+            Machine::Pool(pool) => pool.hand_over(reply.offset, reply.bytes, reply.payload),
+            Machine::Drive(_)
+                if reply.outcome == Outcome::Success
+                    && matches!(reply.op, Op::Deallocate | Op::WriteZeroes) =>
+            {
+                if let Err(error) = self.zero(reply.offset, reply.bytes.into()) {
+                    reply.outcome = self.failed_after_all(&error);
+                }
+            }
+            Machine::Drive(_) => {}
+        }
+        if reply.logged.is_some() {
+            self.log_completion(reply);
         }
     }
 
@@ -37,7 +52,7 @@ impl ServedDevice {
         }
     }
 
-    /// Executes a command without a payload, and checks whether the medium can execute the other commands.
+    /// Executes a flush, and checks whether the medium can execute the other commands.
     pub(super) fn carry_out(&mut self, slot: &InFlightCommand) -> Outcome {
         let Machine::Drive(it) = &mut self.machine else {
             // The members have executed it.
@@ -47,9 +62,8 @@ impl ServedDevice {
             Op::Read if !it.data.readable(slot.offset, slot.bytes.into()) => {
                 return Outcome::UnrecoveredRead;
             }
-            Op::Deallocate | Op::WriteZeroes => self.zero(slot.offset, slot.bytes.into()),
             Op::Flush => it.data.flush(slot.before),
-            Op::Read | Op::Write => Ok(()),
+            Op::Read | Op::Write | Op::Deallocate | Op::WriteZeroes => Ok(()),
         };
         match done {
             Ok(()) => Outcome::Success,

@@ -3,8 +3,9 @@
 //! [`Recording`]: commands and completions of the model, for comparison with a simulation. [`Recorder`]: commands that
 //! change data, with their data, as a log of the crate `crash`, for crash-consistency tests. A submission is logged
 //! before the drive receives it, a completion before its reply is sent, and a note before it is answered. So the log
-//! is in causal order for every client that waits for replies. The log ends at events that it cannot represent: a
-//! power cut, a FORMAT or sanitize, a deleted namespace, a write with metadata.
+//! is in causal order for every client that waits for replies. A completion of a single drive is logged when its data is
+//! moved, so the order of completions is the order in which the store has changed. The log ends at events that it cannot
+//! represent: a power cut, a FORMAT or sanitize, a deleted namespace, a write with metadata.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +15,7 @@ use crash::{Head, Kind};
 use model::media::DriveConfig;
 use model::{Command, Completion, Op, Time};
 
-use super::{Outcome, ServedDevice};
+use super::{Outcome, Reply, ServedDevice};
 use crate::setup::StoreChoice;
 use crate::tokens::TokenPipe;
 
@@ -45,8 +46,6 @@ pub(super) struct Recorder {
     limit: u64,
     /// Bytes in the file.
     written: u64,
-    /// By slot of the drive: number in the log.
-    numbers: Vec<Option<u32>>,
     /// Pipes with the tokens of the recorded program.
     pipes: Vec<TokenPipe>,
     ended: bool,
@@ -96,7 +95,6 @@ impl ServedDevice {
             file,
             limit,
             written: 0,
-            numbers: Vec::new(),
             pipes: Vec::new(),
             ended: false,
         };
@@ -270,29 +268,24 @@ impl ServedDevice {
             self.break_off_log("a write with metadata, or a copy within the drive");
             return;
         };
-        let slot = command.id as usize;
-        if recorder.numbers.len() <= slot {
-            recorder.numbers.resize(slot + 1, None);
-        }
-        recorder.numbers[slot] = Some(number);
+        self.slots[command.id as usize].logged = Some(number);
         self.save_log(false);
     }
 
-    /// Logs that the command of this slot has completed.
+    /// Logs the completion of a command.
     #[cold]
-    pub(super) fn log_completion(&mut self, slot: u32, outcome: Outcome, durable: bool) {
+    pub(super) fn log_completion(&mut self, reply: &Reply) {
         self.log_tokens();
         let now = self.now;
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
             return;
         };
-        let number = recorder.numbers.get_mut(slot as usize);
-        if let Some(number) = number.and_then(Option::take) {
+        if let Some(number) = reply.logged {
             recorder.writer.set_time(now.ns());
             recorder
                 .writer
-                .complete(number, outcome == Outcome::Success);
-            self.save_log(durable);
+                .complete(number, reply.outcome == Outcome::Success);
+            self.save_log(reply.fua || reply.op == Op::Flush);
         }
     }
 

@@ -397,7 +397,11 @@ fn judge_one(
         Judgement::Sound => writeln!(out, "check      sound")?,
         Judgement::Skipped => writeln!(out, "check      not judged")?,
         Judgement::Failed(class, line) => {
-            writeln!(out, "FAILED     {}", shown::words(class, &line))?;
+            writeln!(
+                out,
+                "FAILED     {}",
+                ::crashtest::report::words(class, &line)
+            )?;
             return Err(Failure::Verdict("the image fails".into()));
         }
     }
@@ -467,7 +471,7 @@ fn all_images(
     }
     match args.json {
         true => shown::json(&outcome, out)?,
-        false => shown::report(&outcome, output::width(), out)?,
+        false => shown::write_report(&outcome, output::width(), out)?,
     }
     match report.failures.len() {
         0 => stop.finish(),
@@ -480,7 +484,7 @@ fn refused(class: Class, line: &str) -> Failure {
     bad(
         format!(
             "--check fails on the image of the orderly end, with all that was written: {}",
-            shown::words(class, line)
+            ::crashtest::report::words(class, line)
         ),
         "the checker must accept the last image (`--from LOG --image end`); correct it, or record again",
     )

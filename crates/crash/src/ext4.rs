@@ -59,7 +59,7 @@ struct Geometry {
 }
 
 impl Geometry {
-    fn read(image: &Fork<'_>) -> Option<Geometry> {
+    fn read(image: &Fork) -> Option<Geometry> {
         let mut sb = [0; 1024];
         image.read(SUPERBLOCK, &mut sb);
         let log_block = le32(&sb, 24);
@@ -122,7 +122,7 @@ enum RunOwner {
 
 /// An ext4 file system, as a mount of the image would show it.
 pub struct Ext4<'f> {
-    image: &'f Fork<'f>,
+    image: &'f Fork,
     geometry: Geometry,
     /// Blocks that the journal replaces.
     replayed: BTreeMap<u64, Vec<u8>>,
@@ -136,7 +136,7 @@ pub struct Ext4<'f> {
 
 impl<'f> Ext4<'f> {
     /// Reads the file system of an image; `None` if it has no ext4.
-    pub fn read(image: &'f Fork<'f>) -> Option<Ext4<'f>> {
+    pub fn read(image: &'f Fork) -> Option<Ext4<'f>> {
         let mut it = Ext4 {
             geometry: Geometry::read(image)?,
             image,
@@ -160,7 +160,7 @@ impl<'f> Ext4<'f> {
     }
 
     /// Returns the owners of a range of the drive. `before` is the image without the write whose range it is.
-    pub fn places(&self, before: &Fork<'_>, start: u64, end: u64) -> Vec<Place> {
+    pub fn places(&self, before: &Fork, start: u64, end: u64) -> Vec<Place> {
         let block = self.geometry.block;
         let blocks = start / block..end.div_ceil(block);
         merged(blocks.map(|number| {
@@ -180,7 +180,7 @@ impl<'f> Ext4<'f> {
         }))
     }
 
-    fn read_block(&self, image: &Fork<'_>, number: u64) -> Vec<u8> {
+    fn read_block(&self, image: &Fork, number: u64) -> Vec<u8> {
         let mut bytes = vec![0; self.geometry.block as usize];
         // An invalid image can name blocks outside the file system.
         if number < self.geometry.blocks {

@@ -60,19 +60,19 @@ impl Image {
     }
 }
 
-/// An image that differs from its base in some pages.
+/// An image that differs from its base in some pages. The base is shared and does not change.
 #[derive(Clone, Debug)]
-pub struct Fork<'a> {
-    base: &'a Image,
+pub struct Fork {
+    base: Arc<Image>,
     /// Changed pages; `None` is a page of zeroes.
     pages: BTreeMap<u64, Option<Box<Page>>>,
 }
 
-impl<'a> Fork<'a> {
+impl Fork {
     /// Returns a fork that is equal to the base.
-    pub fn new(base: &'a Image) -> Fork<'a> {
+    pub fn new(base: impl Into<Arc<Image>>) -> Fork {
         Fork {
-            base,
+            base: base.into(),
             pages: BTreeMap::new(),
         }
     }
@@ -105,6 +105,15 @@ impl<'a> Fork<'a> {
                 some => self.own(number)[some].fill(0),
             }
         }
+    }
+
+    /// Returns the same contents as an image of its own.
+    pub fn flatten(self) -> Image {
+        let mut image = Arc::unwrap_or_clone(self.base);
+        for (number, page) in self.pages {
+            image.put(number, page.map_or([0; PAGE], |page| *page));
+        }
+        image
     }
 
     fn own(&mut self, number: u64) -> &mut Page {
@@ -239,7 +248,7 @@ mod tests {
                 flat[offset as usize..(offset + bytes) as usize].fill(value);
             }
             let mut whole = base.clone();
-            let mut fork = Fork::new(&base);
+            let mut fork = Fork::new(base);
             for &(offset, bytes, value) in second {
                 match value {
                     0 => {
@@ -257,8 +266,9 @@ mod tests {
             let mut read = vec![1; 8 * PAGE];
             fork.read(0, &mut read);
             assert_eq!(read, flat);
-            assert_eq!(fork.sum(), Fork::new(&whole).sum());
             assert_eq!(fork.sum(), whole.sum);
+            assert_eq!(fork.clone().flatten().sum, whole.sum);
+            assert_eq!(fork.sum(), Fork::new(whole).sum());
         }
     }
 

@@ -301,6 +301,11 @@ impl Log {
         ranges.map(|(offset, range)| (*offset, &self.bytes[range.clone()]))
     }
 
+    /// Returns the bytes that the log was read from.
+    pub fn file(&self) -> &[u8] {
+        &self.bytes
+    }
+
     fn take(&mut self, bytes: &[u8], frame: Range<usize>) -> Result<(), String> {
         if self.ending.is_some() {
             return Err("a frame after the end of the recording".into());

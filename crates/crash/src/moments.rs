@@ -13,6 +13,8 @@
 //! a later one. Trims and write-zeroes longer than 64 KiB are one piece. Not modelled: two overlapping writes, both in
 //! flight, that the drive applies in the other order.
 
+use std::sync::Arc;
+
 use crate::image::{Fork, Image};
 use crate::log::{Command, Event, Kind, Log};
 use crate::lost::Lost;
@@ -90,7 +92,7 @@ pub struct Walk<'a> {
     moment: Moment,
     stopped: bool,
     ended: bool,
-    base: Image,
+    base: Arc<Image>,
     undecided: Vec<Piece>,
     #[cfg(test)]
     pub(crate) bug: Option<Bug>,
@@ -99,7 +101,12 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Returns a walk before the first moment.
     pub fn new(log: &'a Log, how: Assumptions) -> Walk<'a> {
-        let mut base = Image::default();
+        Walk::from_image(Fork::new(Image::default()), log, how)
+    }
+
+    /// Returns a walk before the first moment of a log whose commands begin with this image.
+    pub fn from_image(image: Fork, log: &'a Log, how: Assumptions) -> Walk<'a> {
+        let mut base = image.flatten();
         for (offset, data) in log.base() {
             base.write(offset, data);
         }
@@ -117,7 +124,7 @@ impl<'a> Walk<'a> {
             },
             stopped: false,
             ended: false,
-            base,
+            base: Arc::new(base),
             undecided: Vec::new(),
             #[cfg(test)]
             bug: None,
@@ -193,8 +200,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the image that a power cut leaves if it loses these pieces.
-    pub fn image(&self, lost: &Lost) -> Fork<'_> {
-        let mut fork = Fork::new(&self.base);
+    pub fn image(&self, lost: &Lost) -> Fork {
+        let mut fork = Fork::new(Arc::clone(&self.base));
         for (index, piece) in self.undecided.iter().enumerate() {
             if lost.contains(index) && !(piece.in_flight && self.has(Bug::InFlightKept)) {
                 continue;
@@ -306,9 +313,10 @@ impl<'a> Walk<'a> {
                 if self.has(Bug::BaseNotAdvanced) {
                     continue;
                 }
+                let base = Arc::make_mut(&mut self.base);
                 match data_of(self.log, command, extent) {
-                    Some(data) => self.base.write(extent.0, data),
-                    None => self.base.zero(extent.0, extent.1 - extent.0),
+                    Some(data) => base.write(extent.0, data),
+                    None => base.zero(extent.0, extent.1 - extent.0),
                 }
                 // Pieces that apply before it are covered by it.
                 for earlier in left.iter_mut().filter(|_| !self.has(Bug::EarlierOverLater)) {

@@ -36,6 +36,8 @@ pub enum Class {
     Crashed,
     /// The check does not end.
     Hangs,
+    /// The image passes, but not after a second power cut during the recovery of the check.
+    SecondCut,
 }
 
 impl Class {
@@ -48,6 +50,7 @@ impl Class {
             Class::Rule => "rule",
             Class::Crashed => "crashed",
             Class::Hangs => "hangs",
+            Class::SecondCut => "second cut",
         }
     }
 }
@@ -69,7 +72,7 @@ pub struct Case<'a> {
     /// Name of the image.
     pub name: String,
     /// Contents of the image.
-    pub image: Fork<'a>,
+    pub image: Fork,
     /// Tokens that were acknowledged before the cut.
     pub acks: &'a [String],
     /// Tokens that were begun before the cut.
@@ -263,7 +266,7 @@ pub fn judge(walk: &Walk<'_>, lost: &Lost, check: &mut dyn Check) -> Result<Judg
 }
 
 /// Returns the image of a loss, to be checked.
-pub fn case<'w>(walk: &'w Walk<'_>, lost: &Lost) -> Case<'w> {
+pub fn case<'a>(walk: &Walk<'a>, lost: &Lost) -> Case<'a> {
     let (log, moment) = (walk.log(), walk.moment());
     Case {
         name: name(walk, lost),

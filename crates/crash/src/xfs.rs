@@ -29,7 +29,7 @@ fn be(bytes: &[u8; 512], at: usize, count: usize) -> u64 {
 
 impl Structures {
     /// Reads the superblock of an image; `None` if it has no XFS.
-    pub fn read(image: &Fork<'_>) -> Option<Structures> {
+    pub fn read(image: &Fork) -> Option<Structures> {
         let mut sb = [0; 512];
         image.read(0, &mut sb);
         let (block, group_blocks) = (be(&sb, 4, 4), be(&sb, 84, 4));

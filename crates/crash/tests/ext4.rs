@@ -98,7 +98,7 @@ fn the_owners_of_all_blocks_are_those_of_debugfs() {
             4096
         };
         let image = read(&path);
-        let fork = Fork::new(&image);
+        let fork = Fork::new(image.clone());
         let files = Ext4::read(&fork).expect("ext4");
         let blocks: Vec<u64> = (0..(32 << 20) / block).collect();
         let expected = by_debugfs(&path, &blocks);
@@ -127,7 +127,7 @@ fn offsets_in_a_file_are_those_of_its_bytes() {
         return;
     };
     let image = read(&path);
-    let fork = Fork::new(&image);
+    let fork = Fork::new(image.clone());
     let files = Ext4::read(&fork).expect("ext4");
     let mut bytes = 0;
     for place in files.places(&fork, 0, 32 << 20) {
@@ -169,7 +169,7 @@ fn an_invalid_file_system_is_read_too() {
         }
         let mut image = Image::default();
         image.write(0, &wrong);
-        let fork = Fork::new(&image);
+        let fork = Fork::new(image.clone());
         if let Some(files) = Ext4::read(&fork) {
             let places = files.places(&fork, 0, 32 << 20);
             assert_eq!(places.last().map(|it| it.end), Some(32 << 20));
@@ -185,7 +185,7 @@ fn transactions_of_the_journal_are_read_and_replayed() {
             return;
         };
         let before = read(&path);
-        let fork = Fork::new(&before);
+        let fork = Fork::new(before.clone());
         let places = Ext4::read(&fork).expect("ext4").places(&fork, 0, 32 << 20);
         let root = |owner: &Owner| matches!(owner, Owner::Directory { path, .. } if path == "/");
         let root = places.iter().find(|it| root(&it.owner)).expect("the root");
@@ -210,9 +210,9 @@ fn transactions_of_the_journal_are_read_and_replayed() {
         run("debugfs", &["-w", "-f", named[0], named[1]]).expect("debugfs");
 
         let after = read(&path);
-        let fork = Fork::new(&after);
+        let fork = Fork::new(after.clone());
         let files = Ext4::read(&fork).expect("ext4");
-        let places = files.places(&Fork::new(&before), 0, 32 << 20);
+        let places = files.places(&Fork::new(before.clone()), 0, 32 << 20);
         let texts: Vec<String> = { places.iter() }
             .filter(|it| {
                 matches!(

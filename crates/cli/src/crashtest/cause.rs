@@ -240,14 +240,14 @@ fn cut(walk: &Walk<'_>) -> String {
 /// Finds the owners of ranges.
 struct Finder<'f> {
     /// The image that failed.
-    image: &'f Fork<'f>,
+    image: &'f Fork,
     /// Files of an XFS at the power cut, then at the end, by start.
     listed: Vec<BTreeMap<u64, FileRange>>,
 }
 
 impl<'f> Finder<'f> {
     /// Returns a finder for the image of a walk. `list` lists the files of an XFS.
-    fn new(walk: &Walk<'_>, image: &'f Fork<'f>, list: &mut Lister<'_>) -> Finder<'f> {
+    fn new(walk: &Walk<'_>, image: &'f Fork, list: &mut Lister<'_>) -> Finder<'f> {
         let mut listed = Vec::new();
         if Structures::read(image).is_some() {
             for walk in [walk.clone(), walk.clone().go_to_end()] {

@@ -213,7 +213,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Writes an image, with holes where it is zeroes.
-pub(super) fn write_image(file: &mut File, image: &Fork<'_>, bytes: u64) -> io::Result<()> {
+pub(super) fn write_image(file: &mut File, image: &Fork, bytes: u64) -> io::Result<()> {
     file.set_len(bytes)?;
     let mut waiting: (u64, Vec<u8>) = (0, Vec::new());
     for (number, page) in image.pages() {

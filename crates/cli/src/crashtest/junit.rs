@@ -101,7 +101,7 @@ fn cases(outcome: &Outcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<Case> 
         },
         failure: Some([
             failure.class.word().to_owned(),
-            shown::title(failure),
+            ::crashtest::report::title(failure),
             text(outcome, failure, cause.as_ref()),
         ]),
         skipped: None,
@@ -119,7 +119,7 @@ fn cases(outcome: &Outcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<Case> 
 }
 
 fn text(outcome: &Outcome<'_>, failure: &Failure, cause: Option<&super::Cause>) -> String {
-    let mut text = format!("{}\n", shown::title(failure));
+    let mut text = format!("{}\n", ::crashtest::report::title(failure));
     for (heading, fact) in shown::facts(outcome.source, failure, cause) {
         let _ = writeln!(text, "{heading:<10} {fact}");
     }

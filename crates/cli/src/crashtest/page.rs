@@ -31,7 +31,7 @@ pub(super) fn html(outcome: &Outcome<'_>) -> String {
     };
     let failures = report.failures.iter().zip(&outcome.causes);
     let failures = failures.map(|(failure, cause)| FailureText {
-        title: shown::title(failure),
+        title: ::crashtest::report::title(failure),
         facts: owned(shown::facts(outcome.source, failure, cause.as_ref())),
         again: outcome.repeat_command(failure),
     });

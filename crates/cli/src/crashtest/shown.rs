@@ -3,23 +3,21 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use ::crashtest::{drives, report};
 use crash::choice::all_of;
 use crash::log::Event;
 use crash::name::name;
-use crash::search::{Class, Failure, Report};
+use crash::search::{Failure, Report};
 use crash::{Kind, Log, Lost, Needs, Walk};
 use serde_json::{Value, json};
 use text::terminal::{Width, paragraph, plain, right};
 
 use super::JudgeCommand;
 use super::cause::{self, Cause, Lister};
-use super::source::{Source, of_sheet};
+use super::source::Source;
 
 /// Columns where standard output is not a terminal.
 const COLUMNS: u16 = 80;
-
-/// Maximum number of drives that a failure names.
-const NAMED: usize = 6;
 
 /// Result of a search, with what repeats and explains it.
 pub(super) struct Outcome<'a> {
@@ -137,14 +135,6 @@ pub(super) fn image(
         }
     }
     writeln!(out, "needs      {}", Needs::from_loss(walk, lost))
-}
-
-/// Returns class and text of a failure.
-pub(super) fn words(class: Class, line: &str) -> String {
-    match line.strip_prefix(class.word()) {
-        Some(rest) => format!("{}{rest}", class.word()),
-        None => format!("{}: {line}", class.word()),
-    }
 }
 
 /// Totals of a log.
@@ -274,12 +264,16 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> Vec<(&'static str, String)> {
 }
 
 /// Writes the report.
-pub(super) fn report(outcome: &Outcome<'_>, width: Width, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_report(
+    outcome: &Outcome<'_>,
+    width: Width,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (source, report) = (outcome.source, outcome.report);
     let (width, counts) = (width.or(Some(COLUMNS)), report.counts);
     write_facts(&summary(outcome), width, out)?;
     for (failure, cause) in report.failures.iter().zip(&outcome.causes) {
-        let line = title(failure);
+        let line = report::title(failure);
         writeln!(out, "{}", paragraph("FAILED     ", &line, width))?;
         for (heading, text) in facts(source, failure, cause.as_ref()) {
             let heading = format!("  {heading:<11}");
@@ -300,25 +294,17 @@ pub(super) fn report(outcome: &Outcome<'_>, width: Width, out: &mut dyn Write) -
     Ok(())
 }
 
-/// Returns class, text and number of images of a failure.
-pub(super) fn title(failure: &Failure) -> String {
-    let line = words(failure.class, &failure.line);
-    match failure.images {
-        1 => format!("{line} (1 image)"),
-        images => format!("{line} ({images} images)"),
-    }
-}
-
 /// Returns the facts on a failure: heading and text.
 pub(super) fn facts(
     source: &Source,
     failure: &Failure,
     cause: Option<&Cause>,
 ) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("smallest", smallest(source, failure))];
+    let mut facts = vec![("smallest", report::smallest(&source.log, failure))];
     facts.extend(cause.into_iter().flat_map(|it| it.lines(&source.log)));
-    facts.push(("needs", needs(failure.needs)));
-    facts.push(("possible", possible(failure.needs)));
+    facts.push(("needs", report::needs(failure.needs)));
+    let possible = drives::possible_text(failure.needs, " (--json lists all)");
+    facts.push(("possible", possible));
     facts
 }
 
@@ -331,67 +317,6 @@ impl Outcome<'_> {
             failure.name,
             self.command.option()
         )
-    }
-}
-
-fn smallest(source: &Source, failure: &Failure) -> String {
-    let log = &source.log;
-    let mut line = format!("image {}", failure.name);
-    if let Some(ack) = failure.moment.acks.checked_sub(1) {
-        let _ = write!(line, ", after `ack {}`", log.acks[ack]);
-    }
-    if failure.lost.is_empty() {
-        line.push_str(": the drive lost nothing");
-    }
-    for (index, (number, ranges)) in failure.lost.iter().enumerate() {
-        let command = &log.commands[*number as usize];
-        let lead = if index == 0 { ": lost" } else { ";" };
-        let ranges: Vec<String> = { ranges.iter() }
-            .map(|(start, end)| format!("{} B at {start}", end - start))
-            .collect();
-        let ranges = ranges.join(", ");
-        let _ = write!(
-            line,
-            "{lead} {ranges} of a {} of {} B",
-            command.kind.word(),
-            command.bytes
-        );
-    }
-    line
-}
-
-fn needs(needs: Needs) -> String {
-    use crash::Loss;
-    let why = match needs.loss {
-        Loss::Nothing => "power may go before the program has sent what is missing",
-        Loss::InFlight => "the loss of writes that were not yet acknowledged",
-        Loss::Volatile => "the loss of writes that were acknowledged and not flushed",
-        Loss::LyingFlush => "a drive whose flush does not do what it promises",
-    };
-    format!("{needs}: {why}")
-}
-
-/// Returns the drives of the catalogue that can leave such an image, and their number.
-fn drives(needs: Needs) -> (Vec<String>, usize) {
-    let all = catalogue::drive_names();
-    let count = all.len();
-    let sheets = all
-        .into_iter()
-        .filter_map(|name| catalogue::drive(name).ok());
-    let possible = sheets.filter(|sheet| needs.is_possible_on(of_sheet(sheet)));
-    (possible.map(|sheet| sheet.id).collect(), count)
-}
-
-fn possible(needs: Needs) -> String {
-    let (names, count) = drives(needs);
-    match names.len() {
-        0 => String::from("on no drive of the catalogue that does what it promises"),
-        all if all == count => format!("on all {count} drives of the catalogue"),
-        some if some <= NAMED => format!("on {some} of {count} drives: {}", names.join(", ")),
-        some => format!(
-            "on {some} of {count} drives: {}, ... (--json lists all)",
-            names[..NAMED].join(", ")
-        ),
     }
 }
 
@@ -434,7 +359,7 @@ pub(super) fn json(outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()>
                 "acks": failure.moment.acks,
                 "needs": failure.needs.loss.words(),
                 "torn": failure.needs.torn,
-                "possible_on": drives(failure.needs).0,
+                "possible_on": drives::possible(failure.needs).0,
             });
             let cause = cause.iter().flat_map(|it| it.json(&source.log));
             if let Some(value) = value.as_object_mut() {

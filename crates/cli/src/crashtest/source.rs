@@ -3,19 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use catalogue::DriveSheet;
+use ::crashtest::drives::{WORST, WORST_LOSSES, losses};
 use crash::log::LogError;
 use crash::needs::Drive;
 use crash::{Assumptions, Head, Log, log_writes};
-use model::media::DriveConfig;
 
 use super::guest::{FileSystem, Mount};
 use super::{Args, Flush, Fs, Torn, bad};
 use crate::failure::Failure;
 use crate::output::remark;
-
-/// Name of a drive with unknown properties: it has the minimum guarantees of any flash drive.
-const WORST: &str = "worst-ssd";
 
 /// Beginning of the mark that says how a guest mounted the recorded drive, as JSON.
 pub(super) const GUEST: &str = "guest ";
@@ -216,15 +212,11 @@ fn foreign(path: &Path, base: Option<&Path>) -> Result<Log, Failure> {
 
 /// Returns the drive whose losses are assumed.
 fn facts(args: &Args, log: &Log) -> Result<(String, Drive), Failure> {
-    let worst = Drive {
-        volatile: true,
-        part: 4096,
-    };
     match args.drive.as_deref() {
-        Some(WORST) => Ok((WORST.into(), worst)),
+        Some(WORST) => Ok((WORST.into(), WORST_LOSSES)),
         Some(name) => {
             let sheet = crate::drive::load(name, &catalogue::Settings::default())?;
-            let facts = of_sheet(&sheet);
+            let facts = losses(&sheet);
             match sheet.pool.is_some() {
                 false => Ok((sheet.id, facts)),
                 true => Err(bad(
@@ -240,17 +232,5 @@ fn facts(args: &Args, log: &Log) -> Result<(String, Drive), Failure> {
             };
             Ok((log.head.drive.clone(), recorded))
         }
-    }
-}
-
-/// Returns the losses that a drive of the catalogue allows.
-pub(super) fn of_sheet(sheet: &DriveSheet) -> Drive {
-    use model::media::Medium as _;
-    Drive {
-        volatile: sheet.config.volatile_write_cache(),
-        part: match sheet.config {
-            DriveConfig::Hdd(_) => 512,
-            _ => 4096,
-        },
     }
 }

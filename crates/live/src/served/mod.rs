@@ -119,7 +119,7 @@ pub struct Reply {
     pub latency: Span,
     /// Data of the command, if members store the data.
     payload: Payload,
-    /// Number in the log, if its completion has not been logged.
+    /// Number in the log.
     logged: Option<u32>,
 }
 
@@ -364,11 +364,9 @@ impl ServedDevice {
         if self.injected.is_some() {
             slot.verdict = self.judge(now, &command);
         }
-        let payload = slot.payload;
-        let id = self.slots.insert(slot) as u32;
         let command = Command {
-            id,
-            payload,
+            payload: slot.payload,
+            id: self.slots.insert(slot) as u32,
             ..command
         };
         if let Some(recording) = &mut self.recording {
@@ -590,14 +588,10 @@ impl ServedDevice {
             payload: slot.payload,
             logged: slot.logged,
         };
-        // The members of a pool have moved the data.
-        if reply.logged.is_some() && matches!(self.machine, Machine::Pool(_)) {
-            self.log_completion(&reply);
-            reply.logged = None;
-        }
-        let more = slot.verdict.delay;
-        if self.held.holds(self.now) || more > Span::ZERO {
-            self.held.hold(self.now, more, slot.submitted, reply);
+        self.log_moved(&mut reply);
+        let (now, more) = (self.now, slot.verdict.delay);
+        if self.held.holds(now) || more > Span::ZERO {
+            self.held.hold(now, more, slot.submitted, reply);
         } else {
             self.ready.push(reply);
         }

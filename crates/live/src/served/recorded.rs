@@ -15,6 +15,7 @@ use crash::{Head, Kind};
 use model::media::DriveConfig;
 use model::{Command, Completion, Op, Time};
 
+use super::machine::Machine;
 use super::{Outcome, Reply, ServedDevice};
 use crate::setup::StoreChoice;
 use crate::tokens::TokenPipe;
@@ -286,6 +287,15 @@ impl ServedDevice {
                 .writer
                 .complete(number, reply.outcome == Outcome::Success);
             self.save_log(reply.fua || reply.op == Op::Flush);
+        }
+    }
+
+    /// Logs the completion of a command if its data has been moved: that of a pool.
+    #[inline]
+    pub(super) fn log_moved(&mut self, reply: &mut Reply) {
+        if reply.logged.is_some() && matches!(self.machine, Machine::Pool(_)) {
+            self.log_completion(reply);
+            reply.logged = None;
         }
     }
 

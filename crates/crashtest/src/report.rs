@@ -1,0 +1,61 @@
+//! Text of failures, for the command line and for tests.
+
+use std::fmt::Write as _;
+
+use crash::search::{Class, Failure};
+use crash::{Log, Loss, Needs};
+
+/// Returns class and text of a failure.
+pub fn words(class: Class, line: &str) -> String {
+    match line.strip_prefix(class.word()) {
+        Some(rest) => format!("{}{rest}", class.word()),
+        None => format!("{}: {line}", class.word()),
+    }
+}
+
+/// Returns class, text and number of images of a failure.
+pub fn title(failure: &Failure) -> String {
+    let line = words(failure.class, &failure.line);
+    match failure.images {
+        1 => format!("{line} (1 image)"),
+        images => format!("{line} ({images} images)"),
+    }
+}
+
+/// Returns the name of the smallest image of a failure, and its lost ranges.
+pub fn smallest(log: &Log, failure: &Failure) -> String {
+    let mut line = format!("image {}", failure.name);
+    if let Some(ack) = failure.moment.acks.checked_sub(1) {
+        let _ = write!(line, ", after `ack {}`", log.acks[ack]);
+    }
+    if failure.lost.is_empty() {
+        line.push_str(": the drive lost nothing");
+    }
+    for (index, (number, ranges)) in failure.lost.iter().enumerate() {
+        let command = &log.commands[*number as usize];
+        let lead = if index == 0 { ": lost" } else { ";" };
+        let ranges: Vec<String> = { ranges.iter() }
+            .map(|(start, end)| format!("{} B at {start}", end - start))
+            .collect();
+        let ranges = ranges.join(", ");
+        // Writing to a string does not fail.
+        let _ = write!(
+            line,
+            "{lead} {ranges} of a {} of {} B",
+            command.kind.word(),
+            command.bytes
+        );
+    }
+    line
+}
+
+/// Returns the needs of a failure, with an explanation.
+pub fn needs(needs: Needs) -> String {
+    let why = match needs.loss {
+        Loss::Nothing => "power may go before the program has sent what is missing",
+        Loss::InFlight => "the loss of writes that were not yet acknowledged",
+        Loss::Volatile => "the loss of writes that were acknowledged and not flushed",
+        Loss::LyingFlush => "a drive that violates its durability guarantee",
+    };
+    format!("{needs}: {why}")
+}

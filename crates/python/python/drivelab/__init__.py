@@ -28,7 +28,7 @@ from collections.abc import Iterable as _Iterable
 from pathlib import Path as _Path
 from typing import TYPE_CHECKING, Any as _Any, Literal as _Literal, Optional as _Optional, Union as _Union
 
-from . import _core
+from . import _core, crashtest
 from ._core import Defect, Error, InputError, __version__
 
 # `max` is left out: `from drivelab import *` must not replace Python's own.
@@ -49,6 +49,7 @@ __all__ = [
     "act",
     "check",
     "choose",
+    "crashtest",
     "drives",
     "explain",
     "fill",

@@ -9,6 +9,8 @@ use std::error::Error;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,7 +40,7 @@ const SECOND: u64 = 16;
 const OF_SECOND_MOMENT: usize = 64;
 
 /// Variable with the name of the only image that [`Checks::assert`] checks.
-const VARIABLE: &str = "DRIVELAB_CRASH";
+pub const VARIABLE: &str = "DRIVELAB_CRASH";
 
 /// A rule that an image violates.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,6 +68,18 @@ impl Violation {
     /// Another rule is violated.
     pub fn rule(what: impl fmt::Display) -> Violation {
         Violation::new(Class::Rule, what.to_string())
+    }
+
+    /// Returns the violation of a text whose first word is the class: `lost 57`, `corrupt: page 3`, `unopenable`. Other
+    /// texts violate another rule.
+    pub fn from_text(text: &str) -> Violation {
+        let class = match text.split([' ', ':']).next() {
+            Some("lost") => Class::Lost,
+            Some("corrupt") => Class::Corrupt,
+            Some("unopenable") => Class::Unopenable,
+            _ => Class::Rule,
+        };
+        Violation::new(class, text.to_owned())
     }
 
     fn new(class: Class, what: String) -> Violation {
@@ -104,6 +118,8 @@ pub struct Checks<'a, C> {
     limits: Limits,
     budget: Option<Duration>,
     second: bool,
+    in_turn: bool,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl<'a, C> Checks<'a, C>
@@ -120,7 +136,21 @@ where
             },
             budget: None,
             second: false,
+            in_turn: false,
+            stop: None,
         }
+    }
+
+    /// Calls the check for one image at a time.
+    pub fn one_at_a_time(mut self) -> Checks<'a, C> {
+        self.in_turn = true;
+        self
+    }
+
+    /// Ends the search when this flag is set.
+    pub fn stop_by(mut self, stop: Arc<AtomicBool>) -> Checks<'a, C> {
+        self.stop = Some(stop);
+        self
     }
 
     /// Sets the maximum number of images [default: 10,000].
@@ -229,6 +259,8 @@ where
             always_second: false,
             names_second: false,
             images: 0,
+            in_turn: self.in_turn,
+            stop: self.stop.as_deref(),
             end: self.budget.map(|it| Instant::now() + it),
         }
     }
@@ -245,6 +277,8 @@ struct Judging<'a, C> {
     names_second: bool,
     /// Number of images before those of the current call.
     images: u64,
+    in_turn: bool,
+    stop: Option<&'a AtomicBool>,
     end: Option<Instant>,
 }
 
@@ -316,6 +350,10 @@ where
     fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
         let judged: Vec<Judgement> = match cases {
             [case] => vec![self.judge(0, case)],
+            _ if self.in_turn => {
+                let judged = cases.iter().enumerate();
+                judged.map(|(at, case)| self.judge(at, case)).collect()
+            }
             _ => {
                 let judged = cases.par_iter().enumerate();
                 judged.map(|(at, case)| self.judge(at, case)).collect()
@@ -328,7 +366,9 @@ where
     }
 
     fn goes_on(&mut self, _counts: &Counts, _share: f64) -> ControlFlow<()> {
+        let stopped = self.stop.is_some_and(|it| it.load(Ordering::Relaxed));
         match self.end {
+            _ if stopped => ControlFlow::Break(()),
             Some(end) if Instant::now() > end => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }

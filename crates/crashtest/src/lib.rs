@@ -40,7 +40,7 @@ pub mod drives;
 mod recording;
 pub mod report;
 
-pub use check::{Checks, Verdict, Violation};
+pub use check::{Checks, VARIABLE, Verdict, Violation};
 pub use crash::search::Class;
 pub use device::{Device, DiskFile, PendingWrite};
 pub use recording::{Acks, Disk, Recording, TestError, Tokens};

@@ -101,6 +101,19 @@ impl Disk {
         &self,
         program: impl FnOnce(&Device, &Acks) -> Result<(), Box<dyn Error + Send + Sync>>,
     ) -> Result<Recording, TestError> {
+        let (device, acks) = self.open()?;
+        let ended = program(&device, &acks);
+        let recording = self.finish(&device);
+        ended.map_err(|error| TestError(format!("the program fails: {error}")))?;
+        recording
+    }
+
+    /// Returns an empty disk and its acknowledgements, for programs that are not a function. [`Disk::finish`] ends the
+    /// recording.
+    ///
+    /// # Errors
+    /// The drive does not exist, or the size is invalid.
+    pub fn open(&self) -> Result<(Device, Acks), TestError> {
         let losses = self.losses()?;
         if self.bytes == 0 || self.bytes % 512 != 0 || self.bytes > MOST {
             return Err(TestError(format!(
@@ -117,9 +130,16 @@ impl Disk {
         });
         let device = Device::new(Fork::new(Image::default()), self.bytes, log);
         let acks = Acks(device.clone());
-        let ended = program(&device, &acks);
+        Ok((device, acks))
+    }
+
+    /// Ends the recording of a disk from [`Disk::open`].
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub fn finish(&self, device: &Device) -> Result<Recording, TestError> {
+        let losses = self.losses()?;
         let bytes = device.end();
-        ended.map_err(|error| TestError(format!("the program fails: {error}")))?;
         let sum = crc32c::crc32c(&bytes);
         let log = Log::read(bytes).map_err(|wrong| TestError(format!("the recording: {wrong}")))?;
         if !log.commands.iter().any(crash::log::Command::writes) {

@@ -59,7 +59,7 @@ class Violation(Exception):
 
 
 class Image:
-    """What a power cut has left, for a check function. The function may change the image."""
+    """An image that a power cut leaves, for a check function. The function may change the image."""
 
     def __init__(self, path: str, acks: str, tries: str, name: str) -> None:
         #: Raw file with the contents of the drive.

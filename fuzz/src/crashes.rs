@@ -1,7 +1,9 @@
-//! Logs of recorded drives.
+//! Logs of recorded drives, and images of file systems.
 
+use crash::ext4::Ext4;
 use crash::search::{Case, Judgement, Limits, search};
-use crash::{Assumptions, Head, Log, log_writes};
+use crash::xfs::Structures;
+use crash::{Assumptions, Fork, Head, Image, Log, log_writes};
 
 /// A log is read or refused with a place in it; what is read has images at every moment, and becomes a dm-log-writes log that is
 /// read again.
@@ -46,4 +48,49 @@ fn tried(log: &Log) {
     assert!(report.failures.is_empty() && report.counts.moments > 0);
     let again = log_writes::write(log);
     log_writes::read(&again, &log.head, &[]).expect("what was written is read");
+}
+
+/// Bytes of a line of an image in an input.
+const LINE: usize = 16;
+
+/// Bytes of the images.
+const DRIVE: u64 = 16 << 20;
+
+/// Returns the image of an input: records of a line's number (four bytes), a number of lines (one byte) and the lines. All
+/// other lines are zeroes.
+fn image(mut bytes: &[u8]) -> Image {
+    let mut image = Image::default();
+    while let Some((head, rest)) = bytes.split_first_chunk::<5>() {
+        let [a, b, c, d, count] = *head;
+        let line = u64::from(u32::from_le_bytes([a, b, c, d]));
+        let length = (usize::from(count) * LINE).min(rest.len());
+        let (data, rest) = rest.split_at(length);
+        image.write(line * LINE as u64 % DRIVE, data);
+        bytes = rest;
+    }
+    image
+}
+
+/// Any image has owners for all of its blocks. The time and the memory of the readers are limited by the size of the image.
+pub fn file_system(bytes: &[u8]) {
+    let after = Fork::new(image(bytes));
+    let before = Fork::new(Image::default());
+    if let Some(files) = Ext4::read(&after) {
+        let ends = [(0, 2 << 20), (DRIVE - 4096, DRIVE + 4096), (1 << 40, (1 << 40) + 512)];
+        for (start, end) in ends {
+            let places = files.places(&before, start, end);
+            let mut at = start;
+            for place in &places {
+                assert!(place.start == at && place.end > at, "{place:?}");
+                assert!(!place.owner.to_string().is_empty());
+                at = place.end;
+            }
+            assert_eq!(at, end);
+        }
+    }
+    if let Some(structures) = Structures::read(&after) {
+        for at in [0, 512, 1 << 20, 1 << 40, u64::MAX] {
+            structures.owner(at);
+        }
+    }
 }

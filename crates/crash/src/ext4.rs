@@ -5,7 +5,8 @@
 //! owner is that of the original.
 //!
 //! Not read: files without extents (`^extent`), inline data, META_BG, external journals, fast commits, partition
-//! tables. Checksums are not verified: the reader explains images and does not judge them. Any bytes are valid input.
+//! tables. Checksums are not verified: the reader explains images and does not judge them. Any bytes are valid input: each
+//! block is read as part of one structure only, so time and memory are limited by the size of the image.
 //!
 //! Sources: the layout in the kernel's documentation (Documentation/filesystems/ext4 of Linux 6.12) and, for the
 //! journal, its `include/linux/jbd2.h`.
@@ -28,6 +29,15 @@ const EXTENTS: u32 = 0x8_0000;
 
 /// Maximum depth of an extent tree.
 const DEPTH: u16 = 5;
+
+/// Maximum number of groups: 16 TiB with blocks of 4 KiB.
+const GROUPS: u64 = 1 << 17;
+
+/// Maximum number of blocks of the journal that are read; `mke2fs` makes journals of up to 2^18 blocks.
+const JOURNAL: usize = 1 << 20;
+
+/// Maximum bytes of a path.
+const LONGEST_PATH: usize = 4096;
 
 /// Reads a little-endian number; 0 outside the bytes.
 fn le16(bytes: &[u8], at: usize) -> u16 {
@@ -83,7 +93,8 @@ impl Geometry {
             sparse: le32(&sb, 100) & 1 != 0,
             journal: le32(&sb, 224),
         };
-        let is_valid = geometry.per_group >= 256
+        let is_valid = (256..=8 * geometry.block).contains(&geometry.per_group)
+            && geometry.groups() <= GROUPS
             && geometry.inodes_per_group > 0
             && (128..=geometry.block).contains(&geometry.inode_bytes)
             && (32..=geometry.block).contains(&geometry.descriptor_bytes)
@@ -124,35 +135,42 @@ enum RunOwner {
 pub struct Ext4<'f> {
     image: &'f Fork,
     geometry: Geometry,
-    /// Blocks that the journal replaces.
-    replayed: BTreeMap<u64, Vec<u8>>,
+    /// End of the last block that may not be all zeroes.
+    end: u64,
+    /// By block that the journal replaces: the block of the journal with its contents.
+    replayed: BTreeMap<u64, u64>,
     journal: Journal,
     /// By first block: number of blocks and owner.
     runs: BTreeMap<u64, (u64, RunOwner)>,
-    /// Paths by inode.
-    names: BTreeMap<u32, String>,
+    /// By inode: the directory that names it, and the name.
+    names: BTreeMap<u32, (u32, String)>,
     directories: BTreeSet<u32>,
+    /// Blocks of extent trees and directories that have been read.
+    taken: BTreeSet<u64>,
 }
 
 impl<'f> Ext4<'f> {
     /// Reads the file system of an image; `None` if it has no ext4.
     pub fn read(image: &'f Fork) -> Option<Ext4<'f>> {
+        let geometry = Geometry::read(image)?;
         let mut it = Ext4 {
-            geometry: Geometry::read(image)?,
+            geometry,
             image,
+            end: image.end().div_ceil(geometry.block),
             replayed: BTreeMap::new(),
             journal: Journal::default(),
             runs: BTreeMap::new(),
             names: BTreeMap::new(),
             directories: BTreeSet::new(),
+            taken: BTreeSet::new(),
         };
         let extents = it.extents(it.geometry.journal);
-        let blocks: Vec<u64> = extents
-            .data
-            .iter()
-            .flat_map(|&(_, start, count)| start..start + count)
+        let blocks = { extents.data.iter() }.flat_map(|&(_, start, count)| start..start + count);
+        let mut known = BTreeSet::new();
+        let blocks: Vec<u64> = { blocks.take(JOURNAL) }
+            .filter(|it| *it < geometry.blocks && known.insert(*it))
             .collect();
-        it.journal = Journal::read(&blocks, &|block| it.block(block));
+        it.journal = Journal::read(&blocks, it.end, &|block| it.block(block));
         it.replayed = it.journal.replay(&|block| it.block(block));
         it.structures();
         it.walk();
@@ -195,8 +213,10 @@ impl<'f> Ext4<'f> {
 
     /// Returns a block as a mount would see it.
     fn block(&self, number: u64) -> Vec<u8> {
-        let replayed = self.replayed.get(&number).cloned();
-        replayed.unwrap_or_else(|| self.in_place(number))
+        match self.replayed.get(&number) {
+            Some(&copy) => self.journal.copied(copy, self.in_place(copy)),
+            None => self.in_place(number),
+        }
     }
 
     fn of_journal(&self, transaction: Option<u32>, role: &Role, number: u64) -> Owner {
@@ -220,12 +240,9 @@ impl<'f> Ext4<'f> {
 
     /// Returns the owners of the blocks that a transaction changes, without bitmaps and other structures.
     fn changed_by(&self, transaction: Option<u32>) -> Vec<Owner> {
-        let copies = self.journal.roles.iter().filter(|it| it.1.0 == transaction);
-        let owners = copies.filter_map(|(number, (transaction, role))| {
-            let Role::Copy { .. } = role else {
-                return None;
-            };
-            match self.of_journal(*transaction, role, *number) {
+        let owners = self.journal.copies_of(transaction).filter_map(|number| {
+            let (transaction, role) = self.journal.roles.get(&number)?;
+            match self.of_journal(*transaction, role, number) {
                 Owner::Journal {
                     part: JournalPart::Copy(owner),
                     ..
@@ -260,16 +277,35 @@ impl<'f> Ext4<'f> {
                 let size = self.geometry.inode_bytes as usize;
                 let per_block = self.geometry.block / self.geometry.inode_bytes;
                 let first = first.wrapping_add((block * per_block) as u32);
-                let slots = (first..).zip(old.chunks(size).zip(new.chunks(size)));
+                let slots = (0..).zip(old.chunks(size).zip(new.chunks(size)));
                 let changed = slots.filter(|(_, (old, new))| old != new);
-                Owner::Inodes(changed.map(|(inode, _)| self.name(inode)).collect())
+                let inodes = changed.map(|(slot, _)| first.wrapping_add(slot));
+                Owner::Inodes(inodes.map(|inode| self.name(inode)).collect())
             }
         }
     }
 
     fn name(&self, inode: u32) -> String {
-        let name = self.names.get(&inode).cloned();
-        name.unwrap_or_else(|| format!("inode {inode}"))
+        let (mut at, mut names, mut length) = (inode, Vec::new(), 0);
+        // The directory that names an inode was found before it, so there is no cycle.
+        while at != ROOT {
+            let Some((directory, name)) = self.names.get(&at) else {
+                return format!("inode {inode}");
+            };
+            length += name.len() + 1;
+            names.push(name.as_str());
+            if length > LONGEST_PATH {
+                names.push("...");
+                break;
+            }
+            at = *directory;
+        }
+        names.push("");
+        names.reverse();
+        match names.len() {
+            1 => String::from("/"),
+            _ => names.join("/"),
+        }
     }
 
     fn add(&mut self, first: u64, blocks: u64, kind: RunOwner) {
@@ -283,14 +319,20 @@ impl<'f> Ext4<'f> {
     fn group(&self, group: u64) -> [u64; 3] {
         let it = self.geometry;
         let per_block = it.block / it.descriptor_bytes;
-        let table = self.block(it.first_block + 1 + group / per_block);
-        let at = (group % per_block * it.descriptor_bytes) as usize;
+        let table = it.first_block + 1 + group / per_block;
+        let at = group % per_block * it.descriptor_bytes;
+        let mut descriptor = [0; 64];
+        let bytes = &mut descriptor[..it.descriptor_bytes.min(64) as usize];
+        match self.replayed.contains_key(&table) {
+            true => bytes.copy_from_slice(&self.block(table)[at as usize..][..bytes.len()]),
+            false => self.image.read(table * it.block + at, bytes),
+        }
         [0, 4, 8].map(|field| {
             let high = match it.descriptor_bytes {
-                64.. => le32(&table, at + field + 32),
+                64.. => le32(&descriptor, field + 32),
                 _ => 0,
             };
-            u64::from(le32(&table, at + field)) | u64::from(high) << 32
+            u64::from(le32(&descriptor, field)) | u64::from(high) << 32
         })
     }
 
@@ -333,7 +375,7 @@ impl<'f> Ext4<'f> {
         let index = number.saturating_sub(1);
         let [_, _, table] = self.group(u64::from(index / it.inodes_per_group));
         let at = u64::from(index % it.inodes_per_group) * it.inode_bytes;
-        let block = self.block(table + at / it.block);
+        let block = self.block(table.saturating_add(at / it.block));
         let from = (at % it.block) as usize;
         let bytes = block.get(from..from + it.inode_bytes as usize);
         bytes.unwrap_or_default().to_vec()
@@ -355,7 +397,7 @@ impl<'f> Ext4<'f> {
             return;
         }
         for at in (0..usize::from(le16(node, 2))).map(|it| 12 + 12 * it) {
-            if at + 12 > node.len() || into.data.len() as u64 > self.geometry.blocks {
+            if at + 12 > node.len() {
                 return;
             }
             if depth == 0 {
@@ -369,23 +411,33 @@ impl<'f> Ext4<'f> {
                 continue;
             }
             let leaf = u64::from(le32(node, at + 4)) | u64::from(le16(node, at + 8)) << 32;
-            if leaf < self.geometry.blocks && into.nodes.insert(leaf) {
+            let is_free = leaf < self.geometry.blocks && !self.taken.contains(&leaf);
+            if is_free && into.nodes.insert(leaf) {
                 self.tree(&self.block(leaf), depth - 1, into);
             }
         }
     }
 
+    /// Returns the blocks of a range that may not be all zeroes.
+    fn written(&self, start: u64, end: u64) -> Vec<u64> {
+        let end = end.min(self.geometry.blocks).max(start);
+        let known = start.min(self.end)..end.min(self.end);
+        let replayed = self.replayed.range(start.max(self.end)..end.max(self.end));
+        known.chain(replayed.map(|(block, _)| *block)).collect()
+    }
+
     /// Reads all directories, and the extents of their files.
     fn walk(&mut self) {
-        let mut queue = VecDeque::from([(ROOT, String::from("/"))]);
-        while let Some((number, path)) = queue.pop_front() {
+        let mut queue = VecDeque::from([(ROOT, ROOT, String::new())]);
+        while let Some((number, directory, name)) = queue.pop_front() {
             // A second name of a file, or an invalid image.
             if self.names.contains_key(&number) {
                 continue;
             }
-            self.names.insert(number, path.clone());
+            self.names.insert(number, (directory, name));
             let inode = self.inode(number);
             let extents = self.extents(number);
+            self.taken.extend(&extents.nodes);
             let attributes = le32(&inode, 104);
             if attributes != 0 {
                 self.add(attributes.into(), 1, RunOwner::Mapping(number));
@@ -401,12 +453,12 @@ impl<'f> Ext4<'f> {
                 _ => continue,
             }
             self.directories.insert(number);
-            let blocks =
-                { extents.data.iter() }.flat_map(|&(_, start, count)| start..start + count);
-            for block in blocks.filter(|it| *it < self.geometry.blocks) {
-                for (name, inode) in entries(&self.block(block)) {
-                    let path = format!("{}/{name}", path.trim_end_matches('/'));
-                    queue.push_back((inode, path));
+            for (_, start, count) in extents.data {
+                for block in self.written(start, start + count) {
+                    if self.taken.insert(block) {
+                        let named = entries(&self.block(block)).into_iter();
+                        queue.extend(named.map(|(name, inode)| (inode, number, name)));
+                    }
                 }
             }
         }

@@ -132,6 +132,16 @@ impl Fork {
         }
     }
 
+    /// Returns the end of the last page that may not be all zeroes, in bytes.
+    pub fn end(&self) -> u64 {
+        let ends = [
+            self.base.pages.keys().next_back(),
+            self.pages.keys().next_back(),
+        ];
+        let last = ends.into_iter().flatten().max();
+        last.map_or(0, |number| (number + 1) * PAGE as u64)
+    }
+
     /// Reads data.
     pub fn read(&self, offset: u64, data: &mut [u8]) {
         for (number, within, from) in spans(offset, data.len()) {

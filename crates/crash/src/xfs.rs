@@ -38,17 +38,19 @@ impl Structures {
             && (512..=65536).contains(&block)
             && group_blocks > 0
             && blocks < 1 << 40;
-        is_valid.then(|| {
-            // A block's number has the group in its upper bits.
-            let (number, shift) = (be(&sb, 48, 8), be(&sb, 124, 1).min(32));
-            let (group, within) = (number >> shift, number & ((1 << shift) - 1));
-            let log = (group % (1 << 20) * group_blocks + within) * block;
-            Structures {
-                log: (log, log + be(&sb, 96, 4) * block),
-                group: group_blocks * block,
-                sector: be(&sb, 102, 2),
-                bytes: blocks * block,
-            }
+        if !is_valid {
+            return None;
+        }
+        // A block's number has the group in its upper bits.
+        let (number, shift) = (be(&sb, 48, 8), be(&sb, 124, 1).min(32));
+        let (group, within) = (number >> shift, number & ((1 << shift) - 1));
+        let first = group.checked_mul(group_blocks)?.checked_add(within)?;
+        let log = first.checked_mul(block)?;
+        Some(Structures {
+            log: (log, log.checked_add(be(&sb, 96, 4) * block)?),
+            group: group_blocks * block,
+            sector: be(&sb, 102, 2),
+            bytes: blocks * block,
         })
     }
 

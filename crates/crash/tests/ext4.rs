@@ -177,6 +177,31 @@ fn an_invalid_file_system_is_read_too() {
     }
 }
 
+/// Checks that all blocks of an invalid image have owners.
+fn is_read(path: &Path, change: impl FnOnce(&mut [u8])) {
+    let mut bytes = fs::read(path).expect("an image");
+    change(&mut bytes);
+    let mut image = Image::default();
+    image.write(0, &bytes);
+    let fork = Fork::new(image);
+    let files = Ext4::read(&fork).expect("ext4");
+    let places = files.places(&fork, 0, 32 << 20);
+    assert_eq!(places.last().map(|it| it.end), Some(32 << 20));
+}
+
+#[test]
+fn an_inode_table_at_the_end_of_all_addresses_is_read_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(path) = image(folder.path(), &["-b", "1024", "-O", "64bit"]) else {
+        return;
+    };
+    // Both halves of the address of the first inode table; the inode of the journal is in its second block.
+    is_read(&path, |bytes| {
+        bytes[2048 + 8..][..4].fill(0xff);
+        bytes[2048 + 40..][..4].fill(0xff);
+    });
+}
+
 #[test]
 fn transactions_of_the_journal_are_read_and_replayed() {
     for options in ["^64bit,^metadata_csum", "metadata_csum,64bit"] {
@@ -209,6 +234,16 @@ fn transactions_of_the_journal_are_read_and_replayed() {
         let named = [&*script, &*path].map(|it| it.to_str().expect("UTF-8"));
         run("debugfs", &["-w", "-f", named[0], named[1]]).expect("debugfs");
 
+        // A journal of two blocks that begins after its end.
+        is_read(&path, |bytes| {
+            let head = [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 4];
+            let journal = bytes
+                .chunks(4096)
+                .position(|block| block.starts_with(&head));
+            let journal = 4096 * journal.expect("a journal");
+            bytes[journal + 16..][..4].copy_from_slice(&2_u32.to_be_bytes());
+            bytes[journal + 20..][..4].fill(0xff);
+        });
         let after = read(&path);
         let fork = Fork::new(after.clone());
         let files = Ext4::read(&fork).expect("ext4");

@@ -67,11 +67,13 @@ pub(super) struct Journal {
     pub(super) roles: BTreeMap<u64, (Option<u32>, Role)>,
     /// By block of the file system: its copies as transaction and block on the drive.
     copies: BTreeMap<u64, BTreeMap<u32, u64>>,
+    /// By transaction: blocks on the drive with its copies.
+    of_transaction: BTreeMap<u32, Vec<u64>>,
 }
 
 impl Journal {
-    /// Reads the journal that has these blocks.
-    pub(super) fn read(blocks: &[u64], block: &dyn Fn(u64) -> Vec<u8>) -> Journal {
+    /// Reads the journal that has these blocks, all different; blocks at `end` and after it are zeroes.
+    pub(super) fn read(blocks: &[u64], end: u64, block: &dyn Fn(u64) -> Vec<u8>) -> Journal {
         let mut journal = Journal::default();
         let Some(&first) = blocks.first() else {
             return journal;
@@ -81,21 +83,26 @@ impl Journal {
             return journal;
         }
         let count = (be32(&head, 16) as usize).min(blocks.len());
-        journal.blocks = blocks[..count].to_vec();
         journal.first = (be32(&head, 20) as usize).max(1);
+        if journal.first >= count {
+            return journal;
+        }
+        journal.blocks = blocks[..count].to_vec();
         journal.features = be32(&head, 40);
         let start = be32(&head, 28) as usize;
         journal.start = (start > 0).then(|| (start, be32(&head, 24)));
         let unused = journal.blocks.iter().map(|it| (*it, (None, Role::Unused)));
         journal.roles = unused.collect();
         journal.roles.insert(first, (None, Role::Superblock));
-        for index in journal.first..count {
-            journal.take(index, &block(journal.blocks[index]));
+        for index in (journal.first..count).filter(|it| blocks[*it] < end) {
+            journal.take(index, &block(blocks[index]));
         }
         for (at, (transaction, role)) in &journal.roles {
             if let (Some(transaction), Role::Copy { of, .. }) = (transaction, role) {
                 let copies = journal.copies.entry(*of).or_default();
                 copies.insert(*transaction, *at);
+                let all = journal.of_transaction.entry(*transaction).or_default();
+                all.push(*at);
             }
         }
         journal
@@ -179,15 +186,18 @@ impl Journal {
         entries.map(entry).collect()
     }
 
-    /// Returns the contents that a mount restores, by block.
-    pub(super) fn replay(&self, block: &dyn Fn(u64) -> Vec<u8>) -> BTreeMap<u64, Vec<u8>> {
+    /// Returns the blocks that a mount restores, each with the block of the journal that has its contents.
+    pub(super) fn replay(&self, block: &dyn Fn(u64) -> Vec<u8>) -> BTreeMap<u64, u64> {
         let Some((mut index, mut transaction)) = self.start else {
             return BTreeMap::new();
         };
         // By block of the file system: last transaction that revokes it.
         let mut revoked: BTreeMap<u64, u32> = BTreeMap::new();
         let (mut committed, mut open, mut revoking) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..self.blocks.len() {
+        // Not more than one lap.
+        let mut left = self.blocks.len();
+        while left > 0 {
+            left -= 1;
             let Some(bytes) = self.blocks.get(index).map(|it| block(*it)) else {
                 break;
             };
@@ -196,7 +206,8 @@ impl Journal {
             }
             match be32(&bytes, 4) {
                 DESCRIPTOR => {
-                    for tag in self.tags(&bytes) {
+                    for tag in self.tags(&bytes).into_iter().take(left) {
+                        left -= 1;
                         index = self.next_index(index);
                         open.push((transaction, tag.of, self.blocks[index]));
                     }
@@ -214,9 +225,13 @@ impl Journal {
         }
         let valid = { committed.into_iter() }
             .filter(|(of_transaction, of, _)| revoked.get(of).is_none_or(|it| it < of_transaction));
-        valid
-            .map(|(_, of, at)| (of, self.copied(at, block(at))))
-            .collect()
+        valid.map(|(_, of, at)| (of, at)).collect()
+    }
+
+    /// Returns the blocks on the drive with the copies of a transaction.
+    pub(super) fn copies_of(&self, transaction: Option<u32>) -> impl Iterator<Item = u64> {
+        let copies = transaction.and_then(|it| self.of_transaction.get(&it));
+        copies.into_iter().flatten().copied()
     }
 
     /// Returns the contents of a block of which this is the copy at a block of the journal.

@@ -16,6 +16,7 @@
 
 mod cores;
 mod load;
+pub(crate) mod recording;
 mod tcp;
 
 use std::path::Path;
@@ -95,14 +96,7 @@ const SERVERS: [BenchServer; 4] = [
         needs: "cargo",
         export: "p4800x-375",
         keeps: true,
-        command: |socket| {
-            let mut command = program(target().join("release/drivelab"));
-            command
-                .args(["serve", "p4800x-375", "--speed", "0", "--size", "1G"])
-                .arg("--nbd")
-                .arg(format!("unix:{}", socket.display()));
-            command
-        },
+        command: |socket| served("p4800x-375", "1G", socket),
     },
     BenchServer {
         name: "nbdkit memory",
@@ -134,6 +128,16 @@ const SERVERS: [BenchServer; 4] = [
         },
     },
 ];
+
+/// Returns the command that serves a drive at full speed.
+fn served(drive: &str, size: &str, socket: &Path) -> Command {
+    let mut command = program(target().join("release/drivelab"));
+    command
+        .args(["serve", drive, "--speed", "0", "--size", size])
+        .arg("--nbd")
+        .arg(format!("unix:{}", socket.display()));
+    command
+}
 
 /// nbdkit's memory plugin.
 fn nbdkit(socket: &Path, more: &[&str]) -> Command {

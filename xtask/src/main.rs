@@ -1,5 +1,6 @@
 //! Tasks for drivelab's developers: `cargo xtask test` installs what the tests need and runs everything that CI runs.
 
+mod bench_crash;
 mod bench_live;
 mod fuzz;
 mod guest;
@@ -29,6 +30,7 @@ Tasks:
   static                          a binary without shared libraries, in target/x86_64-unknown-linux-musl/static
   bench-live [--seconds N]        a served drive beside nbdkit and qemu-nbd, NBD and NVMe/TCP: IOPS and p99; each
                                   measurement takes N seconds, or 4
+  bench-crash [--no-images]       crash tests: images and checks a minute, and the cost of a recording, with their goals
   soak [OPTION]...                pools served to PostgreSQL, SQLite and fio, ended by kill, power cuts, deaths of members and
                                   SIGTERM, and checked after each restart; `cargo xtask soak --help`
   fuzz [TARGET]... [--seconds N] [--seed N]
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         }
         ["soak", ref rest @ ..] => ended(soak::command(rest)),
         ["bench-live", ref rest @ ..] => ended(bench_live::command(rest)),
+        ["bench-crash", ref rest @ ..] => ended(bench_crash::command(rest)),
         ["vendor"] => ended(vendor::run()),
         ["static"] => ended(portable::command()),
         ["guest"] => ended(guest::command()),

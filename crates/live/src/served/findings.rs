@@ -147,6 +147,12 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) ->
                 )
             }
             RecoveryFinding::Lost(records) => lost(name, records),
+            RecoveryFinding::Unread(leg) => {
+                let leg = child(config, tier, leg);
+                format!(
+                    "{name}: a block of {leg} cannot be read that may have held data acknowledged as durable; what it held, and all writes after it, may be lost. The pool is read-only in its state before that block, unless --accept-loss is given: then it continues from there"
+                )
+            }
         }
     };
     let either = |it| of_array(config, it).unwrap_or_else(|| line(it));

@@ -231,4 +231,8 @@ pub enum RecoveryFinding {
     /// At least this number of records is missing that were acknowledged as durable. All data after the first of them
     /// is lost; the tier no longer accepts writes.
     Lost(u64),
+    /// A block of this child cannot be read that may hold the next record of a ring or log, or a newer root. Writes that
+    /// were acknowledged as durable may be missing. The tier accepts no writes, unless possible loss is accepted
+    /// ([`ChildImages::accepts_loss`]): then it continues as if the block had never been written.
+    Unread(Child),
 }

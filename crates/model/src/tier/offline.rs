@@ -312,7 +312,7 @@ fn give_up_what_lost<M: Medium>(
         };
         let lost = |it: &u16| {
             let told = |(of, what): &(u16, RecoveryFinding)| {
-                of == it && matches!(what, RecoveryFinding::Lost(_))
+                of == it && matches!(what, RecoveryFinding::Lost(_) | RecoveryFinding::Unread(_))
             };
             found.iter().any(told)
         };

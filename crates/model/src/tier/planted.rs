@@ -157,11 +157,15 @@ pub enum Bug {
     SkipsStripes,
     /// Array with parity: it opens with a child out although writes were in progress.
     OpensOverTheHole,
+    /// Write-back cache: recovery takes a record that cannot be read as the end of the ring.
+    EndsAtUnreadableRecord,
+    /// Intent log: recovery takes a log block or a root that cannot be read as one that was never written.
+    EndsAtUnreadableBlock,
 }
 
 impl Bug {
     /// All planted bugs.
-    pub const ALL: [Bug; 74] = [
+    pub const ALL: [Bug; 76] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -236,6 +240,8 @@ impl Bug {
         Bug::LeavesParity,
         Bug::SkipsStripes,
         Bug::OpensOverTheHole,
+        Bug::EndsAtUnreadableRecord,
+        Bug::EndsAtUnreadableBlock,
     ];
 }
 

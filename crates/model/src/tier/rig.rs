@@ -112,3 +112,19 @@ pub(super) fn at(config: &PoolConfig<DriveConfig>, shelf: &Shelf, unit: u64) -> 
     read.expect("it can be read");
     data[0]
 }
+
+/// Recovers the tiers of a pool, with possible loss accepted.
+pub(super) fn recovered_with_loss(
+    config: &PoolConfig<DriveConfig>,
+    shelf: &mut Shelf,
+) -> RecoveredTiers {
+    let start = offline::RecoveryInput {
+        pool: POOL,
+        mark: 0,
+        remembered: None,
+        in_sync: &[],
+        bytes: None,
+        accept_loss: true,
+    };
+    offline::open(config, &start, shelf).unwrap_or_else(|it| panic!("{}: {}", it.0, it.1))
+}

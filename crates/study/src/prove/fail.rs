@@ -16,7 +16,7 @@ pub(super) enum Fail {
     Unreadable(u64),
     /// Two reads of a sector may differ.
     Ambiguous(u64),
-    /// This number of records is reported as lost.
+    /// This number of records is reported as lost; 0 if a block that cannot be read may have held one.
     Told(u64),
     /// Records up to this number were durable, and the ring ends before it without a report.
     Untold(u64),
@@ -45,6 +45,9 @@ impl Fail {
             }
             Fail::Unreadable(sector) => format!("sector {sector} cannot be read"),
             Fail::Ambiguous(sector) => format!("at sector {sector} two reads may differ"),
+            Fail::Told(0) => {
+                "a block that cannot be read is said to leave the end of a log in doubt".into()
+            }
             Fail::Told(records) => format!("{records} records are said to be lost"),
             Fail::Untold(number) => {
                 format!(

@@ -126,6 +126,19 @@ fn labels_of(config: &PoolConfig<DriveConfig>, member: u16) -> Vec<DriveFault> {
     labels.collect()
 }
 
+/// Returns the offset and bytes of the first part of a member that the pool uses.
+fn slice_of(config: &PoolConfig<DriveConfig>, member: u16) -> Option<(u64, u64)> {
+    let targets = config.tiers.iter().flat_map(|it| &it.children);
+    targets.into_iter().find_map(|target| match *target {
+        Target::Slice {
+            member: of,
+            base,
+            bytes,
+        } if of == member => Some((base, bytes)),
+        _ => None,
+    })
+}
+
 /// Expected result of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultCoverage {
@@ -254,12 +267,11 @@ impl Fault {
             Fault::Alternate(..) | Fault::ReturnsThenDies(..) | Fault::LabelsAndReturns(..) => {
                 return FaultCoverage::MustBeTold;
             }
-            // Some blocks may then be on no member. An intent log treats an unreadable root or log block as if it had
-            // never been written, so it cannot report the loss.
-            Fault::UnreadableAndReturns(..) if has_log(config) => {
-                return FaultCoverage::NotPromised;
-            }
+            // Some blocks may then be on no member.
             Fault::UnreadableAndReturns(..) => return FaultCoverage::MustBeTold,
+            Fault::Unreadable(member) if loss.happens(&|it| it == *member, true) => {
+                return FaultCoverage::MustBeTold;
+            }
             Fault::UnreadableLabels(member) if loss.happens(&|it| it == *member, true) => {
                 return FaultCoverage::MustBeTold;
             }
@@ -335,9 +347,23 @@ impl Fault {
             Fault::FailsWrite(member) => vec![blow(before(), *member, DriveFault::FailsWrite)],
             Fault::Unreadable(member) => {
                 let before = before();
-                let trouble = |at| DriveFault::Unreadable { at, bytes: 16384 };
+                // Blocks anywhere in its part of the pool may be records or log blocks, which the recovery needs.
+                let (base, used) = slice_of(config, *member).unwrap_or((0, bytes));
+                // A ring or log is at its beginning.
+                let within = (used.min(1 << 20) >> stream.uniform_below(4))
+                    .max(65536)
+                    .min(used);
+                let any = base + stream.uniform_below(within / 4096) * 4096;
                 let ends = [0, (bytes - 16384) / 4096 * 4096];
-                ends.map(|at| blow(before, *member, trouble(at))).into()
+                let ranges = match seed % 2 {
+                    0 => vec![(ends[0], 16384), (ends[1], 16384)],
+                    _ => vec![(any, 65536.min(base + used - any))],
+                };
+                let trouble = |(at, bytes)| DriveFault::Unreadable { at, bytes };
+                ranges
+                    .into_iter()
+                    .map(|it| blow(before, *member, trouble(it)))
+                    .collect()
             }
             Fault::UnreadableLabels(member) => {
                 let before = before();

@@ -363,6 +363,8 @@ impl<'a> CrashSearch<'a> {
         self.count_findings(&tiers);
         let told = tiers.found.iter().find_map(|(_, found)| match found {
             RecoveryFinding::Lost(records) => Some(*records),
+            // How many is not known.
+            RecoveryFinding::Unread(_) => Some(0),
             _ => None,
         });
         if let Some(durable) = ring::untold(self.world, &says, &tiers) {
@@ -372,7 +374,11 @@ impl<'a> CrashSearch<'a> {
         let judged = self.judge(&tiers, disks, oracle, runs, total, told.is_some());
         if let Some(records) = told {
             self.tally.told += 1;
-            return judged.and(Err(Fail::Told(records)));
+            return match judged {
+                // The loss that was reported.
+                Ok(()) | Err(Fail::Sector(_, WrongContent::Lost)) => Err(Fail::Told(records)),
+                Err(worse) => Err(worse),
+            };
         }
         judged?;
         // For a single case, everything is checked.

@@ -8,6 +8,9 @@
 //!
 //! If a later block states that the missing one was durable, the missing block is lost. To find such blocks, 64 MiB of
 //! each log device after the gap are searched, and on the main pool as many slots as are searched for a block.
+//!
+//! If a position cannot be read at which the missing block may be, it may have been durable, and nothing else may show
+//! that. The chain then says so.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -47,6 +50,14 @@ pub(super) struct LogTail {
     pub(super) durable: u64,
 }
 
+/// A range of a child that cannot be read, although the next block, or a record that it references, may be there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct UnreadBlock {
+    pub(super) child: Child,
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+}
+
 /// The log of an offline volume.
 pub(super) struct Chain<'a> {
     pub(super) tier: &'a IntentLog,
@@ -54,6 +65,8 @@ pub(super) struct Chain<'a> {
     /// Bytes of the main pool, and of the ring of each log device.
     pub(super) bytes: Vec<u64>,
     pub(super) below: &'a mut dyn ChildImages,
+    /// What could not be read in the search for the last block that was requested.
+    pub(super) unread: Vec<UnreadBlock>,
 }
 
 impl Chain<'_> {
@@ -63,6 +76,7 @@ impl Chain<'_> {
         let mut next = self.root.onward.clone();
         let (mut behind, mut kept) = (0, 0);
         while let Some((mut place, sum)) = self.next(&next, behind) {
+            self.unread.clear();
             kept += place.header.bytes;
             if kept > self.tier.config.scale.kept {
                 place.data = None;
@@ -84,9 +98,13 @@ impl Chain<'_> {
         let main = [next.main, behind].into_iter().filter(|it| *it != 0);
         let main = main.map(|at| (MAIN, at));
         for (child, at) in heads.iter().copied().chain(main) {
+            let known = self.unread.len();
             let found = self.try_at(child, at, next);
             if found.is_some() {
                 return found;
+            }
+            if child != MAIN && at == 0 && !self.may_wrap(child, next) {
+                self.unread.truncate(known);
             }
         }
         for (child, at) in heads {
@@ -95,15 +113,41 @@ impl Chain<'_> {
                 return found;
             }
         }
+        let known = self.unread.len();
         for at in self.free_slots(next.cursor) {
             let found = self.try_at(MAIN, at, next);
             if found.is_some() {
                 return found;
             }
         }
+        if self.logs_take_blocks() {
+            self.unread.truncate(known);
+        }
         match planted::has(Bug::ReplaysPastGaps) {
             true => self.past_the_gap(next),
             false => None,
+        }
+    }
+
+    /// Whether the next block may be at the beginning of a log device because it may not fit at the head.
+    fn may_wrap(&self, child: Child, next: &LogContinuation) -> bool {
+        let log = usize::from(child);
+        let head = u64::from(next.heads[log - 1]) * UNIT;
+        head == 0 || head + LARGEST_BLOCK > self.bytes[log]
+    }
+
+    /// Whether all log devices are in use, so that blocks are on the main pool only if the devices are full.
+    fn logs_take_blocks(&self) -> bool {
+        let mut logs = 1..self.bytes.len() as Child;
+        let used =
+            |child| self.below.present(child) && self.below.standing(child) == SliceState::Current;
+        self.bytes.len() > 1 && logs.all(used)
+    }
+
+    /// Notes a range that cannot be read.
+    fn cannot_read(&mut self, child: Child, at: u64, bytes: u64) {
+        if !planted::has(Bug::EndsAtUnreadableBlock) {
+            self.unread.push(UnreadBlock { child, at, bytes });
         }
     }
 
@@ -138,7 +182,10 @@ impl Chain<'_> {
             return None;
         }
         let mut block = [0; SECTOR as usize];
-        self.below.read(child, at, &mut block).ok()?;
+        if self.below.read(child, at, &mut block).is_err() {
+            self.cannot_read(child, at, SECTOR);
+            return None;
+        }
         let (header, sum) = LogBlockHeader::decode(&block)?;
         let own = header.pool == layout::folded(self.root.pool)
             && header.onward.heads.len() + 1 == self.bytes.len()
@@ -189,7 +236,10 @@ impl Chain<'_> {
             return None;
         }
         let mut data = vec![0; bytes as usize];
-        self.below.read(place.child, place.at, &mut data).ok()?;
+        if self.below.read(place.child, place.at, &mut data).is_err() {
+            self.cannot_read(place.child, place.at, bytes);
+            return None;
+        }
         data.truncate(used as usize);
         let whole = data::sum(&data[HEADER as usize..]) == place.header.sum;
         (whole || planted::has(Bug::BelievesBlocks)).then_some(data)
@@ -236,10 +286,12 @@ impl Chain<'_> {
             return false;
         }
         let mut data = vec![0; record as usize];
-        let read = self
-            .below
-            .read(MAIN, u64::from(entry.slot) * record, &mut data);
-        read.is_ok() && kept(data::sum(&data)) == kept(entry.sum)
+        let at = u64::from(entry.slot) * record;
+        if self.below.read(MAIN, at, &mut data).is_err() {
+            self.cannot_read(MAIN, at, record);
+            return false;
+        }
+        kept(data::sum(&data)) == kept(entry.sum)
     }
 
     /// Whether the group of a write is on the main pool.

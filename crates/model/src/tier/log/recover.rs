@@ -9,12 +9,15 @@
 //!
 //! If a log device is missing, the volume opens without it: data since the last group that was only on this device is
 //! lost, and the loss is reported.
+//!
+//! If a block cannot be read that may be the next one of the log, or a newer root, data that was synced may be missing.
+//! This is reported, and the volume accepts no writes, unless possible loss is accepted; then the block is overwritten.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::chain::{BlockLocation, Chain, LogTail};
+use super::chain::{BlockLocation, Chain, LogTail, UnreadBlock};
 use super::commit::Issuer;
 use super::group::Groups;
 use super::layout::{
@@ -50,6 +53,40 @@ fn newest(roots: Vec<Root>) -> Option<Root> {
     // If one start wrote several roots, the one that includes the labels.
     let age = |it: &Root| (it.epoch, it.number, it.labelled.clone());
     roots.into_iter().max_by_key(age)
+}
+
+/// Returns the position of the root after this one if it cannot be read: a newer root may be there.
+fn unread_root(root: &Root, record: u64, below: &mut dyn ChildImages) -> Option<UnreadBlock> {
+    let (at, bytes) = (layout::root_at(root.number + 1, record), BLOCK as u64);
+    let unread = below.read(MAIN, at, &mut [0; BLOCK]).is_err();
+    let child = MAIN;
+    (unread && !planted::has(Bug::EndsAtUnreadableBlock)).then_some(UnreadBlock {
+        child,
+        at,
+        bytes,
+    })
+}
+
+/// Reports blocks that cannot be read and may have been durable. Returns whether the volume can accept writes: possible
+/// loss is accepted, and the blocks are overwritten so that they are not in doubt again.
+fn overwrite_unread(unread: &[UnreadBlock], below: &mut dyn ChildImages) -> Result<bool, Damage> {
+    let mut children: Vec<Child> = unread.iter().map(|it| it.child).collect();
+    children.sort_unstable();
+    children.dedup();
+    for &child in &children {
+        below.found(RecoveryFinding::Unread(child));
+    }
+    if !children.is_empty() && !below.accepts_loss() {
+        return Ok(false);
+    }
+    for it in unread {
+        let written = below.write(it.child, it.at, &vec![0; it.bytes as usize]);
+        written.map_err(unwritable(it.child))?;
+    }
+    for &child in &children {
+        below.sync(child).map_err(unwritable(child))?;
+    }
+    Ok(true)
 }
 
 /// Returns the log devices that are present, and their bytes.
@@ -249,9 +286,14 @@ pub(super) fn recover(
         root: &root,
         bytes: bytes.collect(),
         below,
+        unread: Vec::new(),
     };
     let (places, next) = chain.walk();
+    let mut unread = core::mem::take(&mut chain.unread);
     let beyond = chain.scan_tail(&next);
+    unread.extend(unread_root(&root, tier.record, chain.below));
+    // Before the replay, which may use free slots among them.
+    let writable = overwrite_unread(&unread, chain.below)?;
     let mut replay = LogReplay::new(&tier, &places);
     if !planted::has(Bug::ReplaysOverTheLog) {
         replay.keep(&mut chain, &places);
@@ -285,6 +327,10 @@ pub(super) fn recover(
     let lost = beyond.durable >= next.number && !planted::has(Bug::MissesSilently);
     if lost && tier.rings.iter().all(|it| !it.broken) {
         // Existing data can be read; nothing is written, so that the next start has the same result.
+        tier.suspended = true;
+        return Ok(tier);
+    }
+    if !writable {
         tier.suspended = true;
         return Ok(tier);
     }

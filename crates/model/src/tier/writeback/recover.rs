@@ -6,6 +6,10 @@
 //! record was durable, it is lost: the loss is reported, and the tier no longer accepts writes. Otherwise records after
 //! the gap were never acknowledged as durable; a new epoch prevents them from being replayed later.
 //!
+//! A block at the end of the ring that cannot be read may have been a durable record. This is reported, and the tier
+//! accepts no writes, unless possible loss is accepted; then the block is overwritten. An unreadable superblock needs
+//! no report: from an older one, the same records are found, or later ones that state what is missing.
+//!
 //! Trims are replayed on the capacity tier, because it is not known whether they were done. Then the superblock of the
 //! new epoch is written, followed by the labels of the capacity tier. A cache whose epoch is lower than that of a label
 //! is therefore an old copy.
@@ -236,6 +240,7 @@ pub(super) fn recover(
             previous: sum,
         };
     }
+    let unreadable = unreadable_record(&mut tier, next, &mut data, below);
     let through = next.number - 1;
     let beyond = scan_tail(&tier, next.number, &mut data, below);
     tier.first_record = through;
@@ -259,6 +264,16 @@ pub(super) fn recover(
         below.found(RecoveryFinding::Lost(lost));
         tier.failed = Some(Status::WriteFault);
         return Ok(tier);
+    }
+    if let Some((at, bytes)) = unreadable {
+        below.found(RecoveryFinding::Unread(CACHE));
+        if !below.accepts_loss() {
+            tier.failed = Some(Status::WriteFault);
+            return Ok(tier);
+        }
+        let cleared = below.write(CACHE, at, &vec![0; bytes]);
+        cleared.map_err(unwritable(CACHE))?;
+        below.sync(CACHE).map_err(unwritable(CACHE))?;
     }
     tier.life.begin(next.number);
     write_superblock(&mut tier, first, below)?;
@@ -311,6 +326,29 @@ fn read_record(
         return None;
     }
     has_data(&header, slot, data, below).then_some((header, sum))
+}
+
+/// Returns the offset and bytes at the head if they cannot be read and the next record may be there.
+fn unreadable_record(
+    tier: &mut WriteBack,
+    next: Next,
+    data: &mut [u8],
+    below: &mut dyn ChildImages,
+) -> Option<(u64, usize)> {
+    if tier.ring.room() == 0 || planted::has(Bug::EndsAtUnreadableRecord) {
+        return None;
+    }
+    let slot = tier.ring.head_slot();
+    let at = WriteBack::place(slot);
+    let mut block = [0; BLOCK];
+    if below.read(CACHE, at, &mut block).is_err() {
+        return Some((at, BLOCK));
+    }
+    let (header, _) = read_header(tier, slot, below)?;
+    let follows = (header.number, header.previous) == (next.number, next.previous);
+    let data = data.get_mut(..(units(&header) * u64::from(UNIT)) as usize)?;
+    let unreadable = below.read(CACHE, at + u64::from(UNIT), data).is_err();
+    (follows && unreadable).then_some((at + u64::from(UNIT), data.len()))
 }
 
 /// Whether the data of a record is after its header in this slot; the data is read to `data`.

@@ -7,7 +7,7 @@ use super::data::small;
 use super::*;
 use crate::data::{Buffers, Contents, DriveFault, Image};
 use crate::tier::offline::{self, Damage, RecoveryFinding};
-use crate::tier::rig::{POOL, Rig, UNIT, at, made, recovered};
+use crate::tier::rig::{POOL, Rig, UNIT, at, made, recovered, recovered_with_loss};
 use crate::tier::shelf::Shelf;
 
 /// A main pool and this number of log devices; groups close only by themselves.
@@ -129,6 +129,44 @@ fn a_durable_block_that_is_missing_is_told_and_nothing_is_written() {
     assert_eq!(rig.write_through(9, 1), Status::WriteFault);
     assert_eq!((at(&config, &shelf, 0), at(&config, &shelf, 1)), (7, 0));
     assert_eq!(found, Rig::on(&config, &mut before.clone()).1);
+}
+
+#[test]
+fn a_block_or_root_that_cannot_be_read_is_told_until_loss_is_accepted() {
+    let config = config(1);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    for unit in 0..3 {
+        rig.write_through(unit, 7);
+    }
+    let shelf = rig.shelf();
+    // The last block: no later one states that it was durable. And the place of the next root.
+    let mut block = [0; 4096];
+    shelf.images[0]
+        .read(0, &mut block)
+        .expect("it is in memory");
+    let number = layout::Root::decode(&block).expect("a root").number;
+    let root = layout::root_at(number + 1, 16 << 10);
+    let places = [(1, 4 * u64::from(UNIT)), (0, root)];
+    for (child, at) in places {
+        let mut shelf = shelf.clone();
+        shelf.images[usize::from(child)].spoil(at, 512);
+        let (mut rig, found) = Rig::on(&config, &mut shelf);
+        assert!(found.contains(&RecoveryFinding::Unread(child)), "{found:?}");
+        assert_eq!(rig.write_through(9, 1), Status::WriteFault);
+        assert_eq!(self::at(&config, &shelf, 1), 7);
+        let found = recovered_with_loss(&config, &mut shelf).found;
+        assert!(
+            found
+                .iter()
+                .any(|it| it.1 == RecoveryFinding::Unread(child))
+        );
+        let (mut rig, found) = Rig::on(&config, &mut shelf);
+        assert!(
+            !found.contains(&RecoveryFinding::Unread(child)),
+            "{found:?}"
+        );
+        assert_eq!(rig.write_through(9, 1), Status::Success);
+    }
 }
 
 #[test]

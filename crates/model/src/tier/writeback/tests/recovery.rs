@@ -9,8 +9,9 @@ use super::*;
 use crate::command::{Command, Op, Status};
 use crate::data::{Buffers, Contents, Image, Unreadable, Unwritable};
 use crate::tier::offline::{self, Damage, Images, RecoveryFinding};
-use crate::tier::rig::{POOL, Rig, at, made, recovered};
+use crate::tier::rig::{POOL, Rig, at, made, recovered, recovered_with_loss};
 use crate::tier::shelf::Shelf;
+use crate::tier::writeback::CACHE;
 
 fn config(durability: Durability) -> PoolConfig<DriveConfig> {
     let config = WriteBackConfig {
@@ -109,6 +110,40 @@ fn a_durable_record_that_is_missing_is_told_and_nothing_is_written() {
     assert!(shelf.images.iter().zip(&before.images).all(same));
     assert_eq!(at(&config, &shelf, 0), 7);
     assert_eq!(at(&config, &shelf, 1), 0);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_told_until_loss_is_accepted() {
+    let config = config(Durability::Ack);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    for unit in 0..4 {
+        rig.write(unit, 7);
+    }
+    let shelf = rig.shelf();
+    // The header of the last record, and its data: no later record states that it was durable.
+    for place in [record(4), record(4) + u64::from(UNIT)] {
+        let mut shelf = shelf.clone();
+        shelf.images[0].spoil(place, 512);
+        let (mut rig, found) = Rig::on(&config, &mut shelf);
+        assert!(found.contains(&RecoveryFinding::Unread(CACHE)), "{found:?}");
+        assert_eq!(rig.write(9, 1), Status::WriteFault);
+        assert_eq!(at(&config, &shelf, 2), 7);
+        let found = recovered_with_loss(&config, &mut shelf).found;
+        assert!(
+            found
+                .iter()
+                .any(|it| it.1 == RecoveryFinding::Unread(CACHE))
+        );
+        let (mut rig, found) = Rig::on(&config, &mut shelf);
+        assert!(
+            !found.contains(&RecoveryFinding::Unread(CACHE)),
+            "{found:?}"
+        );
+        assert_eq!(
+            (rig.write(9, 1), at(&config, &shelf, 2)),
+            (Status::Success, 7)
+        );
+    }
 }
 
 /// Images that count reads.

@@ -152,7 +152,11 @@ impl Administration {
             );
         } else if settings.iter().any(|&watts| watts <= idle) {
             let what = format!("a power setting is not above the idle power of {idle} W");
-            root.problem("power_settings", what, "the governor cannot go so low");
+            root.problem(
+                "power_settings",
+                what,
+                "the governor cannot limit power to less than idle power",
+            );
         }
     }
 }

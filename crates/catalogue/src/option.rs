@@ -20,7 +20,7 @@ pub fn change(text: &str) -> Result<Change, String> {
     let (key, value) = parts.ok_or("write KEY=VALUE, such as xpoint.power.limit=12W")?;
     match (key.trim(), value.trim()) {
         ("", _) => Err(String::from("there is no key before the `=`")),
-        (_, "") => Err(String::from("there is no value behind the `=`")),
+        (_, "") => Err(String::from("there is no value after the `=`")),
         (key, value) => Ok((key.to_owned(), value.to_owned())),
     }
 }
@@ -59,7 +59,7 @@ pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     number
         .parse()
-        .map_err(|_| String::from("not a number of percent, such as 104"))
+        .map_err(|_| String::from("not a percentage, such as 104"))
 }
 
 impl Settings {

@@ -133,7 +133,7 @@ fn limit(
         section.problem(
             with,
             format!("`{with}` needs `{without}`"),
-            "a limit with credits has its rate, the rate of a burst, and how much is saved",
+            "a limit with credits requires its rate, the burst rate and the amount of credits",
         );
     }
     Some(Limit {
@@ -226,7 +226,7 @@ mod tests {
         assert!(lone.contains("`iops_credits` needs `iops_burst`"), "{lone}");
         let slow = complaints("gp2-100", "volume.limits.iops_burst", "100");
         assert!(
-            slow.contains("a burst is no slower than what follows it"),
+            slow.contains("the burst rate must be at least the rate after the burst"),
             "{slow}"
         );
         let unknown = complaints("gp3", "volume.limits.ipos", "100");

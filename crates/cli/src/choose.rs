@@ -552,8 +552,8 @@ fn backing_pool(
     ] {
         if given.is_some() && asked != Some(option) {
             let what = match place {
-                Some((place, _)) => format!("{option} is not of {place}"),
-                None => format!("{option}: the drives are put into no place of a pool"),
+                Some((place, _)) => format!("{option} does not apply to {place}"),
+                None => format!("{option} applies to drives for a part of a pool only"),
             };
             let help = format!("{option} belongs to choose {places} DRIVE...");
             problems.0.push(on_command_line(what, help));
@@ -566,7 +566,7 @@ fn backing_pool(
     };
     if given.is_none() {
         problems.0.push(on_command_line(
-            format!("choose {place}: nothing is behind it"),
+            format!("choose {place}: {option} is missing"),
             format!("{option} '{example}' or another pool or drive"),
         ));
     }

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "4k")]
     bs: String,
 
-    /// Required lifetime in years [default: 5; with --smart none]
+    /// Required lifetime in years [default: 5; none with --smart]
     #[arg(long, value_name = "YEARS", value_parser = years)]
     years: Option<f64>,
 

@@ -76,14 +76,14 @@ impl LoadArgs {
         let most = self.at_most(usual);
         let host = collect_problems(catalogue::host(&self.host), problems).unwrap_or_default();
         if most < Span::from_ms(1) {
-            let what = "--runtime: nothing can be counted in so short a time";
+            let what = "--runtime: too short to measure anything";
             problems.0.push(on_command_line(
                 what,
                 "at least a millisecond, such as 500ms",
             ));
         }
         if self.users.is_some() && self.load.is_none() {
-            let what = "--users: a job file or a trace does not say what a user asks for";
+            let what = "--users: a job file or a trace does not define the load of one user";
             problems
                 .0
                 .push(on_command_line(what, "name a load: --load kvcache"));

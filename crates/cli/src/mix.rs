@@ -31,14 +31,14 @@ within a limit.
 
 Exit codes: 0 done, 2 bad usage or bad input.")]
 pub(crate) struct Args {
-    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or pool expressions
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// As in fio: randrw, or rw for a sequential mix
+    /// Access pattern, as in fio: randrw, or rw for a sequential mix
     #[arg(long, value_name = "RW", default_value = "randrw")]
     rw: String,
 
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "4k")]
     bs: String,
 
-    /// I/Os in flight, all threads together
+    /// Queue depth, over all threads
     #[arg(long, value_name = "N", default_value_t = mix::DEPTH, value_parser = clap::value_parser!(u32).range(2..=1024))]
     iodepth: u32,
 
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long = "fio", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
 
-    /// The host the drives are in: a name or the path of a TOML file
+    /// Host of the drives: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
 
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     seeds: u32,
 
-    /// I/Os of each run [default: 20000]
+    /// I/Os per run [default: 20000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     ios: Option<u64>,
 

@@ -33,7 +33,7 @@ rates are published values by class of drive, each with its source and range; --
 
 Exit codes: 0 done, 2 bad usage or bad input.")]
 pub(crate) struct Args {
-    /// Names of pools or drives (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    /// Names of pools or drives (see `drivelab drives`), paths of their TOML files, or pool expressions
     #[arg(value_name = "POOL")]
     arguments: Vec<String>,
 

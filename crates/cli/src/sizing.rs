@@ -226,7 +226,7 @@ fn backing_pool<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
     }
     if given.is_none() {
         problems.0.push(on_command_line(
-            format!("size {place}: nothing is behind it"),
+            format!("size {place}: {option} is missing"),
             format!("{option} 'raidz(6*exos-x18-16tb; parity=2)' or another pool or drive"),
         ));
     }

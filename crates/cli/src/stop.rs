@@ -46,7 +46,9 @@ impl Stop {
     pub(crate) fn announce(&self) {
         match self.signal.load(Ordering::Relaxed) {
             0 => {}
-            signal => write_stderr(&format!("stopped by signal {signal}: what there is so far")),
+            signal => write_stderr(&format!(
+                "stopped by signal {signal}: these are the results so far"
+            )),
         }
     }
 

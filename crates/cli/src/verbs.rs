@@ -161,7 +161,7 @@ pub(crate) fn grouped(command: Command) -> Command {
                     .get_about()
                     .map_or_else(String::new, ToString::to_string),
                 // clap's own subcommand.
-                None => String::from("Print this message or the help of a verb"),
+                None => String::from("Print this message or the help of a subcommand"),
             };
             list.push_str(&format!("  {verb:<13} {about}\n"));
         }
@@ -192,9 +192,12 @@ pub(crate) fn unknown(command: &Command, arguments: &[&str]) -> Option<Problem> 
             let about = about.map_or_else(String::new, |about| format!(": {about}"));
             format!("did you mean `drivelab {verb}`{about}?")
         }
-        None => String::from("`drivelab --help` lists the verbs by what one wants"),
+        None => String::from("`drivelab --help` lists the subcommands by purpose"),
     };
-    Some(on_command_line(format!("there is no verb `{first}`"), help))
+    Some(on_command_line(
+        format!("there is no subcommand `{first}`"),
+        help,
+    ))
 }
 
 /// Returns the subcommand that another word stands for.

@@ -284,7 +284,7 @@ fn together(set: &JobSet) -> Option<String> {
     let names: Vec<&str> = set.jobs.iter().map(|job| job.name.as_str()).collect();
     (names.len() > 1).then(|| {
         let names = names.join(", ");
-        format!("figures are of all jobs of the file together ({names}); `drivelab run` tells them apart")
+        format!("figures are of all jobs of the file together ({names}); `drivelab run` reports each job")
     })
 }
 

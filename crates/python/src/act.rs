@@ -48,7 +48,7 @@ impl Options {
             wrong(format!("version: {version}"), "3 or 6".into());
         }
         if self.load.is_some() && self.config.is_some() {
-            let what = "load and config are both given: a file says its load";
+            let what = "load and config are both given: the file sets the load";
             wrong(what.into(), "give one of them".into());
         }
         if self.version == Some(3) && self.service_threads.is_some() {

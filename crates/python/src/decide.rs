@@ -368,7 +368,7 @@ fn measure(name: &str) -> Result<Measure, Problems> {
         "p99" => Ok(Measure::P99),
         "years" => Ok(Measure::Years),
         _ => Err(of_argument(
-            format!("by: there is no measure `{name}`"),
+            format!("by: there is no criterion `{name}`"),
             "usd, watt, iops, p99 or years",
         )),
     }

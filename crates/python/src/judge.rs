@@ -101,7 +101,7 @@ pub(crate) fn explained(
     })
 }
 
-/// Whether drives are good enough for a piece of software.
+/// Whether drives meet the published minimum of a piece of software.
 #[pyfunction]
 #[pyo3(name = "check", signature = (software, drives, host, around, repeats))]
 pub(crate) fn checked(

@@ -33,7 +33,7 @@ pub(crate) struct Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// Sweep in this text, which messages call `origin`; paths in it are relative to `folder`.
+    /// Sweep of this text. Messages call the text `origin`, and its paths are relative to `folder`.
     #[new]
     fn new(py: Python<'_>, origin: &str, text: &str, folder: PathBuf) -> PyResult<Sweep> {
         not_forked()?;

@@ -185,7 +185,7 @@ fn summary(drive: &DriveSheet, width: Width) -> String {
         ));
     }
     if let Some(percent) = drive.config.write_protect_percent() {
-        let at = format!("writes are throttled for good at {percent} % of endurance used");
+        let at = format!("writes are permanently throttled at {percent} % of endurance used");
         rows.push(("end of life", at));
     }
     if let Some(retention) = drive.management.retention {

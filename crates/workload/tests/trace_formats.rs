@@ -390,10 +390,10 @@ fn what_cannot_be_told_is_refused() {
     messages.push(refused(&packed[..packed.len() - 4]));
     messages.push(refused(b"fio version 2 iolog\n/f add\n"));
     insta::assert_snapshot!(messages.join("\n"), @r#"
-error: t: could be mqsim or disksim: the content cannot tell, and they mean different things
-  help: say which with --format mqsim or --format disksim
-error: t: is in no format that is known; its first line is `hello, world`
-  help: name the format with --format: vscsi, mqsim, ssdsim, disksim, msr, systor, tencent, alicloud, fiu, meta, google, spc, blktrace, blkparse, ftrace, biosnoop, iolog, csv; or say by --columns which column is what
+error: t: could be mqsim or disksim: the content fits each of them, and they have different meanings
+  help: select one with --format mqsim or --format disksim
+error: t: is in no known format; its first line is `hello, world`
+  help: name the format with --format: vscsi, mqsim, ssdsim, disksim, msr, systor, tencent, alicloud, fiu, meta, google, spc, blktrace, blkparse, ftrace, biosnoop, iolog, csv; or assign the columns with --columns
 error: t: is empty
 error: t: is compressed with zstd, which is not supported
   help: decompress it first; gzip and xz are read as they are

@@ -145,7 +145,7 @@ fn googles_rows_are_what_the_disk_is_asked() {
     assert_eq!(rows(&trace), wanted);
     assert_eq!(
         trace.notes,
-        [("reads that the server's cache had, left out".into(), 1)]
+        [("reads that the server's cache answered, left out".into(), 1)]
     );
 }
 

@@ -129,7 +129,7 @@ fn read(
         .partition(|(key, _)| key.starts_with("members."));
     for (key, value) in own {
         if set(&mut outline, &key, &value).is_none() {
-            let what = format!("`{key}` cannot be changed: it is nothing of this pool");
+            let what = format!("`{key}` cannot be changed: this pool has no such part");
             let help = "write `members.NAME.KEY` or `tier.NAME.KEY`";
             let problem = located.file.problem(None, what, Some(help.into()));
             findings.problems.borrow_mut().push(problem);

@@ -165,7 +165,7 @@ fn commit(
         keys.problem(
             "commit_blocks",
             "with `durability = \"ack\"` there is nothing to commit",
-            "leave it out, or write `durability = \"flush\"`",
+            "remove it, or write `durability = \"flush\"`",
         );
     }
     (slots > 0).then_some(CommitPolicy { slots, after })
@@ -188,7 +188,7 @@ fn table(keys: &mut Keys<'_>, base: u32, durability: Durability) -> u32 {
         keys.problem(
             "commit_table",
             "with `durability = \"ack\"` no commit writes it",
-            "leave it out, or write `durability = \"flush\"`",
+            "remove it, or write `durability = \"flush\"`",
         );
     }
     bytes
@@ -220,7 +220,7 @@ fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage
         keys.problem(
             "destage_hurry",
             "it is below `destage_from`",
-            "pauses end at a fuller buffer than rounds begin at",
+            "pauses must end at a higher fill level than rounds begin",
         );
     }
     Destage {

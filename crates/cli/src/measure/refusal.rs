@@ -48,7 +48,7 @@ impl TargetState {
                 standing.kind = URI;
                 standing
                     .data
-                    .push("it is a server's, and what is on it is not known".into());
+                    .push("it belongs to a server, and its content is unknown".into());
             }
             Target::File { .. } => {
                 standing.kind = PATH;

@@ -43,8 +43,8 @@ impl Target {
         if metadata.file_type().is_block_device() {
             let number = metadata.rdev();
             let block = tree.block(major(number), minor(number)).map_err(|error| {
-                let what = format!("the kernel tells nothing of it in /sys ({error})");
-                refused(what, "a block device that sysfs has")
+                let what = format!("the kernel does not list it in /sys ({error})");
+                refused(what, "a block device that is listed in /sys")
             })?;
             return Ok(Target::Block { path, block });
         }
@@ -55,7 +55,7 @@ impl Target {
             }),
             true => Err(refused(
                 "is empty".into(),
-                "make it as large as it is to be: truncate -s 8G FILE, then write it once",
+                "create it with its final size: truncate -s 8G FILE, then write it once",
             )),
             false => Err(refused(
                 "is neither a block device nor a regular file".into(),
@@ -120,7 +120,7 @@ impl Target {
         opened.map(Some).map_err(|error| {
             let (what, help) = match error.kind() {
                 io::ErrorKind::ResourceBusy => (
-                    String::from("is in use: the kernel does not give it away"),
+                    String::from("is in use: the kernel refuses exclusive access"),
                     "umount it, stop what it is part of (LVM, MD, ZFS, multipath), or measure another",
                 ),
                 io::ErrorKind::PermissionDenied => (

@@ -61,7 +61,7 @@ impl ServeRequest {
         let faults = faults(args, &wholes.collect::<Vec<_>>(), &mut problems);
         if args.compensate && args.speed == 0.0 {
             problems.0.push(on_command_line(
-                "--compensate with --speed 0: there are no deadlines to be earlier",
+                "--compensate with --speed 0: replies have no deadlines",
                 "leave one of them out",
             ));
         }

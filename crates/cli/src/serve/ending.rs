@@ -70,9 +70,9 @@ mod tests {
             // The receiver may be gone.
             let _ = tell.send(line.to_owned());
         });
-        ending.set_step("tank", "it comes to rest");
+        ending.set_step("tank", "it finishes its internal work");
         let mut lines = told.iter();
-        let line = lines.find(|line| line.contains("tank: it comes to rest"));
+        let line = lines.find(|line| line.contains("tank: it finishes its internal work"));
         assert!(line.is_some_and(|it| it.starts_with("ending since ")));
         ending.set_step("tank", "1 of 2");
         assert!(lines.any(|line| line.ends_with("tank: 1 of 2")));

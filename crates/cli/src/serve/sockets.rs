@@ -146,11 +146,11 @@ fn problem(option: &str, address: &Address, error: &io::Error) -> Problem {
         ),
         (Address::Unix(_), ErrorKind::AddrInUse) => (
             "the path exists and is not a socket",
-            "give a path where nothing is",
+            "give a path that does not exist",
         ),
         (Address::Unix(_), ErrorKind::NotFound) => (
             "there is no such folder",
-            "make it first, or give another path",
+            "create the folder, or give another path",
         ),
         (Address::Unix(_), ErrorKind::PermissionDenied) => (
             "not allowed",

@@ -308,7 +308,7 @@ fn choosing_refuses_what_cannot_be_answered() {
     }
     let (exit, said) = code(&["slog", "p4801x-100", "--load", "wal"]);
     assert_eq!(exit, Some(2));
-    assert!(said.contains("nothing is behind it"), "{said}");
+    assert!(said.contains("--main is missing"), "{said}");
 }
 
 #[test]
@@ -568,11 +568,14 @@ fn what_is_behind_is_asked_for_by_the_option_of_the_place() {
         text(&output.stderr).to_owned()
     };
     let main = said(&["cache", "p5800x-400", "--main", "exos-x18-16tb"]);
-    assert!(main.contains("--main is not of vsan-cache"), "{main}");
+    assert!(
+        main.contains("--main does not apply to vsan-cache"),
+        "{main}"
+    );
     assert!(main.contains("--capacity '3*d7-p5510-3840'"), "{main}");
     let none = said(&["p5800x-400", "--capacity", "exos-x18-16tb"]);
     assert!(
-        none.contains("--capacity: the drives are put into no place"),
+        none.contains("--capacity applies to drives for a part of a pool only"),
         "{none}"
     );
 }

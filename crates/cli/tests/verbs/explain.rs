@@ -404,7 +404,7 @@ fn without_a_drive_the_file_says_what_it_can_and_each_table_is_written() {
         said.starts_with("a: bound by one thread: CPU time is"),
         "{said}"
     );
-    assert!(said.contains("the file agrees with itself"), "{said}");
+    assert!(said.contains("the figures are consistent"), "{said}");
 
     let lines = |ms: u32| format!("{ms}, {}, 0, 4096\n", if ms < 5000 { 9000 } else { 900 });
     let log: String = (0..100).map(|index| lines(index * 100)).collect();

@@ -231,7 +231,7 @@ impl Session for BenchQueue {
             done(completed.cqe.cid.get(), completed.cqe.status().is_success());
         })?;
         if self.initiator.damaged {
-            return Err("data that is not what its digest says".into());
+            return Err("data that does not match its digest".into());
         }
         match self.initiator.terminated {
             Some(fatal) => Err(format!(

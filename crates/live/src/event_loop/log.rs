@@ -15,7 +15,7 @@ impl Log {
         Log {
             say,
             refusals: LogRateLimiter::new("connections refused"),
-            endings: LogRateLimiter::new("connections that did not end well"),
+            endings: LogRateLimiter::new("connections that ended with an error"),
         }
     }
 

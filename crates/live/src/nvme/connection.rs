@@ -122,7 +122,7 @@ impl NvmeConnection {
                 self.incoming = PduDestination::Term(term.fatal.get());
                 Ok(())
             }
-            _ => Err(Fault::new(Fatal::Sequence, "a PDU that cannot come now")),
+            _ => Err(Fault::new(Fatal::Sequence, "a PDU that is not allowed at this point")),
         }
     }
 
@@ -281,7 +281,7 @@ impl NvmeConnection {
             .get(slot)
             .filter(|slot| slot.stage == CommandStage::Receiving && slot.sqe.cid == header.cid);
         let Some(it) = wanted else {
-            return Err(Fault::new(Fatal::Sequence, "data that was not asked for"));
+            return Err(Fault::new(Fatal::Sequence, "data that was not requested"));
         };
         let have = it.data.len() as u32;
         let left = it.expected - have;
@@ -300,7 +300,7 @@ impl NvmeConnection {
         if last != (header.length.get() == left) {
             return Err(Fault::new(
                 Fatal::InvalidHeader,
-                "the last piece of data is not marked so, or another is",
+                "the last piece of data is not marked as last, or another piece is",
             ));
         }
         self.incoming = PduDestination::Data(slot);

@@ -40,7 +40,7 @@ impl NvmeConnection {
                 // Twice the agreed time, so that a host that is slightly late is not disconnected.
                 if limit > 0 && since(heard) > 2 * limit {
                     return Err(Ending::broke(format!(
-                        "the host was not heard of for twice its keep-alive time of {limit} ms"
+                        "nothing came from the host for twice its keep-alive time of {limit} ms"
                     )));
                 }
                 Ok(())

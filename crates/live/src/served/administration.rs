@@ -198,7 +198,7 @@ impl ServedDevice {
         }
         let written = !self.read_only && pool.write_waiting().is_ok();
         if written {
-            let told = "there is room again for its stores: they are written to as before";
+            let told = "the disk of its stores has free space again: they are written as before";
             self.news.push_back(told.into());
         }
         written
@@ -474,9 +474,9 @@ impl ServedDevice {
             let left = self.gauge(Gauge::DirtyBytes) / f64::from(1 << 20);
             match left > 0.0 {
                 true => stage(&format!(
-                    "it comes to rest: {left:.0} MiB are not where they stay yet"
+                    "it finishes its internal work: {left:.0} MiB are not at their final place yet"
                 )),
-                false => stage("it flushes its members and comes to rest"),
+                false => stage("it flushes its members and finishes its internal work"),
             }
             reached = (reached + STEP).min(until);
             self.run_until(reached);

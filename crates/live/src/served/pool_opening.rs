@@ -315,7 +315,7 @@ impl Setup {
         for (store, before) in stores.iter_mut().zip(&found.before) {
             if !folder.is_new && store.state.opening < *before {
                 lines.push(format!(
-                    "{}: its .state is older than its data: its wear is that of then",
+                    "{}: its .state is older than its data: its wear is that of the earlier time",
                     store.name
                 ));
             }

@@ -112,7 +112,7 @@ impl Ring {
         let mut available = self
             .queue
             .iter(memory)
-            .map_err(|_| RingViolation("the index of available requests makes no sense"))?;
+            .map_err(|_| RingViolation("the index of available requests is invalid"))?;
         Ok(available.next().map(|chain| chain.head_index()))
     }
 

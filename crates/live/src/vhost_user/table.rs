@@ -82,7 +82,7 @@ pub(super) fn take(socket: impl AsFd, length: usize, device: &mut Device) -> Res
         ends(guest, size) && ends(region.user_addr, size) && ends(region.mmap_offset, size)
     });
     if count == 0 || files.len() != count || !sane {
-        return Err(Ending::broke("a table of memory that makes no sense"));
+        return Err(Ending::broke("an invalid memory table"));
     }
     device
         .set_mem_table(&regions, files, None)

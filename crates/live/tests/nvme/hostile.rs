@@ -42,7 +42,7 @@ fn headers_that_are_wrong() {
         (changed(5, 0xff), "begins"),
         (
             bytes_of(|out| Encoder::ic_req(out, 0, 0, 0)),
-            "cannot come now",
+            "not allowed at this point",
         ),
         (
             capsule(
@@ -76,7 +76,7 @@ fn data_that_was_not_asked_for() {
         bytes_of(|out| Encoder::default().h2c_data(out, transfer, &vec![0; length]))
     };
     for (bytes, wanted) in [
-        (piece(8, 0, FLAG_LAST, 16_384), "not asked for"),
+        (piece(8, 0, FLAG_LAST, 16_384), "not requested"),
         (piece(9, 4096, FLAG_LAST, 12_288), "out of range or order"),
         (piece(9, 0, FLAG_LAST, 32_768), "out of range"),
         (piece(9, 0, FLAG_LAST, 4096), "marked"),

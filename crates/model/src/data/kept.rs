@@ -290,12 +290,12 @@ impl<D: Device, C: Contents> DataBackedDrive<D, C> {
         }
     }
 
-    /// The drive returns: of the writes that were outstanding at the failure, every other one is done.
+    /// The drive returns: every other write that was outstanding at the failure is carried out.
     fn come_back(&mut self) {
         self.dead = false;
         for write in self.left_behind.drain(..).step_by(2) {
             self.unflushed.supersede(write.at, write.bytes);
-            // A write that the medium does not accept is not done, which is equally valid.
+            // If the medium refuses the write, it is not carried out: that state is valid too.
             let _ = write.apply(write.at, write.at + write.bytes, &mut self.contents);
         }
     }

@@ -35,7 +35,7 @@ impl<'a> UntimedWriter<'a> {
     /// Starts to write.
     pub fn new(ftl: &'a mut Ftl) -> UntimedWriter<'a> {
         let mut collecting = Collecting::new(&ftl.shape);
-        // As under load, where the host uses the budget at once.
+        // A die under load has no budget left, because the host uses it at once.
         collecting.budget = 0;
         let dies = ftl.shape.dies as usize;
         UntimedWriter::resume(ftl, vec![collecting; dies])

@@ -49,7 +49,7 @@ impl Refusal {
         Refusal::Invalid("the over-provisioned share of the capacity must be from 0 to 90 %");
     /// The value is not a share of a drive.
     pub const NOT_FILLED: Refusal = Refusal::Invalid(
-        "the share that holds data must be above 0 and at most 100 %; a drive that holds none is `--state fresh`",
+        "the share that holds data must be above 0 and at most 100 %; for an empty drive, use `--state fresh`",
     );
     /// No drive can have this wear.
     pub const NO_PERCENTAGE: Refusal = Refusal::Invalid("Percentage Used must be from 0 to 1000");

@@ -270,7 +270,7 @@ impl<M: Medium> PoolConfig<M> {
             ));
         }
         if self.volumes.is_empty() {
-            problems.push(String::from("a pool serves at least one volume"));
+            problems.push(String::from("a pool must serve at least one volume"));
         }
         if !self.label_bytes.is_multiple_of(4096) {
             problems.push(String::from("labels must be a multiple of 4 KiB"));
@@ -290,7 +290,7 @@ impl<M: Medium> PoolConfig<M> {
                         above[usize::from(child)] += 1;
                     }
                     Target::Tier(child) => problems.push(format!(
-                        "{}: tier {child} does not stand before it",
+                        "{}: tier {child} must be listed before it",
                         tier.name
                     )),
                     Target::Slice {
@@ -383,7 +383,9 @@ impl<M: Medium> PoolConfig<M> {
                 ));
             }
             if base < end {
-                problems.push(format!("{tier}: its slice of {name} lies on another"));
+                problems.push(format!(
+                    "{tier}: its slice of {name} overlaps another slice of it"
+                ));
             }
             end = base.saturating_add(bytes);
             if end > held {

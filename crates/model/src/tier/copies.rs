@@ -143,8 +143,8 @@ impl Copies {
 mod tests {
     use super::*;
 
-    /// Returns the members of a two-way mirror that these reads go to, each of 4 KiB at a block number, with whether it
-    /// then completes.
+    /// Returns the members of a two-way mirror that serve these reads. A read has a block number, and whether it completes
+    /// before the next one.
     fn legs(reads: &[(u64, bool)], bytes: u32) -> Vec<usize> {
         let mut copies = Copies::new(Reads::FewestInFlight, 2);
         let mut leg_of = |&(block, done): &(u64, bool)| {

@@ -262,8 +262,8 @@ impl Legs {
             }
         }
         let marked = labels.known.dirty.count();
-        // Marks stay where one is out, also at an orderly end: of an array the label says which it was, and of a mirror with one
-        // leg there is nothing to be made alike.
+        // If a leg is out, marks stay at an orderly end too, so marks alone do not show a crash. The label of an array
+        // states whether it was busy. A mirror with one leg has no other leg to synchronise.
         let unclean = match labels.needed {
             1 => self.in_sync.count_ones() > 1,
             _ => newest.state.busy,

@@ -314,7 +314,7 @@ def _jobs(asked):
 def _told(result):
     """The result, with a warning if it was stopped."""
     if result._core.stopped:
-        _warnings.warn("stopped: what there is so far", stacklevel=3)
+        _warnings.warn("stopped: these are the results so far", stacklevel=3)
     return result
 
 
@@ -838,7 +838,7 @@ def check(
     seed: int = 1,
     seeds: int = 3,
 ) -> Answer:
-    """Whether drives are good enough for a piece of software: the minimum that it publishes, passed or not.
+    """Whether drives meet the minimum that a piece of software publishes.
 
     >>> import drivelab as dl
     >>> dl.check("etcd", "p4800x-375", seeds=1).meets

@@ -36,12 +36,12 @@ pub fn sentences(check: &Check, answers: &[CheckAnswer]) -> Vec<String> {
     let passing = (!pass.is_empty()).then(|| {
         let count = pass.len();
         let whole = format!(
-            "Good enough for {software}: {}.{unchecked}",
+            "Meets {software}'s minimum: {}.{unchecked}",
             pass.join(", ")
         );
         let some = (1..=count).rev().map(|shown| {
             format!(
-                "{count} drives are good enough for {software}: {}.{unchecked}",
+                "{count} drives meet {software}'s minimum: {}.{unchecked}",
                 some_of(&pass, shown)
             )
         });
@@ -50,12 +50,12 @@ pub fn sentences(check: &Check, answers: &[CheckAnswer]) -> Vec<String> {
     let failing = (!fail.is_empty()).then(|| {
         let count = fail.len();
         let whole = [
-            format!("Not good enough for {software}: {}.", why.join(", ")),
-            format!("Not good enough for {software}: {}.", fail.join(", ")),
+            format!("Does not meet {software}'s minimum: {}.", why.join(", ")),
+            format!("Does not meet {software}'s minimum: {}.", fail.join(", ")),
         ];
         let some = (1..=count).rev().map(|shown| {
             format!(
-                "{count} drives are not good enough for {software}: {}.",
+                "{count} drives do not meet {software}'s minimum: {}.",
                 some_of(&fail, shown)
             )
         });

@@ -156,7 +156,7 @@ pub fn table(request: &ChooseRequest, answer: &ChooseAnswer, width: Width) -> St
 /// Returns the replacement of a drive, as a sentence. Drives that lack as little within [`CLOSE`] are named together.
 pub fn likeness(wanted: &str, found: &[Likeness]) -> String {
     let Some(nearest) = found.first() else {
-        return format!("Nothing else ran that could replace {}.", short(wanted));
+        return format!("No other drive ran that could replace {}.", short(wanted));
     };
     let close = |one: &&Likeness| one.lacks <= nearest.lacks * (1.0 + CLOSE);
     let names: Vec<String> = found

@@ -197,7 +197,7 @@ fn change(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String> {
     let advice = model.advice.as_ref()?;
     let of = match &model.rating {
         Some(rating) => format!("95 % of the rated {}", rated(rating, block(answer))),
-        None => String::from("95 % of the most that the model does"),
+        None => String::from("95 % of the model's maximum"),
     };
     Some(match advice.reached {
         true => format!(

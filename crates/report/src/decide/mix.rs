@@ -30,7 +30,7 @@ pub fn answer(answer: &MixAnswer) -> Vec<String> {
         let share = percent(Some(least.of_ends));
         lines.push(match least.of_ends {
             below if below < 0.9 => format!(
-                "With {} % reads {} does {share} of what reads alone and writes alone would do in turn: they get in each other's way.",
+                "With {} % reads {} does {share} of what reads alone and writes alone would do in turn: reads and writes slow each other down.",
                 least.read_percent, answer.drive
             ),
             _ => format!(

@@ -76,7 +76,7 @@ fn not_drawn<'a>(limits: impl Iterator<Item = &'a Limit>) -> String {
     match texts.is_empty() {
         true => String::new(),
         false => format!(
-            " Limits on other figures, which the table has: {}.",
+            " The table also has limits on other figures: {}.",
             listed(&texts)
         ),
     }

@@ -76,7 +76,7 @@ fn needs_log(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
 fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> String {
     let Some(best) = answer.best_by(by) else {
         return format!(
-            "No drive can be ranked by {}: it is not known of any that meets.",
+            "No drive can be ranked by {}: the value is not known of any drive that meets the limits.",
             by.words()
         );
     };

@@ -66,7 +66,7 @@ pub struct Choice {
 /// Returns the bytes of the page. It begins with these drives and this job file, or with its own first ones, and with
 /// these options and values set on the drives.
 pub fn html(benches: &[Choice], set: &[(&str, String)], job: Option<&str>) -> String {
-    let title = "Drives and pools on a bench";
+    let title = "Drives, pools and jobs";
     // Parts and bands, which charts and bars read from a review. Drives are added as the user chooses them.
     let frame = json!({
         "parts": Part::ALL.map(Part::name), "band_edges": BAND_EDGES, "drives": [], "chapters": [],

@@ -70,7 +70,7 @@ pub fn rate_of_users(name: &str, users: f64) -> Result<OfferedRate, String> {
         None => {
             let with: Vec<&str> = names().filter(|name| user(name).is_some()).collect();
             Err(format!(
-                "the load {name} does not say what a user asks for; {} do",
+                "the load {name} does not define the load of one user; {} do",
                 with.join(", ")
             ))
         }

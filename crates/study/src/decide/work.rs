@@ -355,8 +355,8 @@ impl Load {
         self.run_for(longer, drive, conditions, lab, &again)
     }
 
-    /// Returns these outcomes; if much of what was written stayed in memory, and no write waits for a log, the outcomes
-    /// of runs that are counted from when the memory is full.
+    /// Returns these outcomes, or those of longer runs that count only after memory is full. The runs are longer if much
+    /// of the written data stayed in memory and no write waits for a log.
     fn out_of_memory(
         &self,
         (length, outcomes): (Length, Vec<Outcome>),

@@ -435,7 +435,7 @@ fn parameters(
     let (mut parameters, mut left_out) = (Vec::new(), Vec::new());
     for key in &keys {
         if by_default && unseen.contains(&&**key) {
-            left_out.push(format!("nothing that was measured shows `{key}`"));
+            left_out.push(format!("no measured run depends on `{key}`"));
             continue;
         }
         match Parameter::named(key, &base.figures, host) {

@@ -226,7 +226,7 @@ fn chosen<'a>(recipes: &'a [Recipe], choice: &RecipeFilter) -> Result<Vec<&'a Re
     };
     let chosen: Vec<&Recipe> = recipes.iter().filter(taken).collect();
     if chosen.is_empty() && problems.0.is_empty() {
-        let what = "nothing of what was named is fitted to the ledger";
+        let what = "none of the named figures is fitted to the ledger";
         problems = Problems::whole("command line", what);
     }
     problems.or(chosen)

@@ -174,7 +174,7 @@ fn starts_in_words(found: &SearchResult) -> Option<String> {
     let each: Vec<String> = ends.iter().map(off).collect();
     let rest = match found.unfinished {
         0 => String::new(),
-        some => format!(" {some} of them had not come to rest: more `--iterations` may help."),
+        some => format!(" {some} of them had not converged: more `--iterations` may help."),
     };
     Some(format!(
         "Local optima: from {} starts the search ended {} off (typical figure); the best is taken.{rest}",

@@ -228,7 +228,7 @@ fn values(cursor: &mut Cursor<'_>) -> Option<AllowedValues> {
     };
     if values.is_none() {
         let at = if cursor.has("from") { "from" } else { "one_of" };
-        cursor.add_problem(at, "the values that it may have do not make sense", HELP);
+        cursor.add_problem(at, "its allowed values are invalid", HELP);
     }
     values
 }

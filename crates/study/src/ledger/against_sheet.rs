@@ -216,7 +216,9 @@ fn compared(
         let same = |one: &LedgerRow| one.id == row.id && one.metric == row.metric;
         file.rows.iter().any(same)
     });
-    let file = of_row.next().ok_or_else(|| no("the row is of no file"))?;
+    let file = of_row
+        .next()
+        .ok_or_else(|| no("the row belongs to no file"))?;
     let look_up = |owner: &str, name: &str| {
         let figure = RunFigure::named(name)?;
         let found = file.measurements.iter().find(|it| it.name == owner);

@@ -128,7 +128,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
             found.push(Token::Sign(first));
             after = &rest[1..];
         } else {
-            return expression_error(format!("`{first}` means nothing in a metric"));
+            return expression_error(format!("`{first}` is not valid in a metric"));
         }
         rest = after.trim_start();
     }

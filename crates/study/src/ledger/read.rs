@@ -340,7 +340,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
         if points.windows(2).any(|pair| pair[0].1 >= pair[1].1) {
             cursor.add_problem(
                 "sweep",
-                format!("the values of `sweep.{option}` must rise"),
+                format!("the values of `sweep.{option}` must increase"),
                 "",
             );
         }

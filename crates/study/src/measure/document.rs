@@ -184,8 +184,7 @@ impl Document {
         fresh: &Document,
         plan: &'p Plan,
     ) -> Result<PlanProgress<'p>, Problems> {
-        let other =
-            "name another file with --output, or move this one away: nothing of it is changed";
+        let other = "name another file with --output, or move this one away: it is not changed";
         let mut found = Vec::new();
         // The path of a device may change when the machine restarts.
         let moved = Device {
@@ -232,7 +231,7 @@ fn differ(name: &str, there: &impl Serialize, now: &impl Serialize, found: &mut 
             continue;
         }
         found.push(match key == "jobs" {
-            true => format!("{name}.{key}: the plan's jobs were others"),
+            true => format!("{name}.{key}: the plan had other jobs"),
             false => format!("{name}.{key}: the file has {there}, this measurement {now}"),
         });
     }
@@ -257,7 +256,7 @@ pub fn measured(origin: &str, root: Value) -> Result<Vec<StepResult>, Problems> 
     let mut unlike = document.notes.clone();
     if !verdict.is_complete {
         unlike.push(String::from(
-            "the measurement was interrupted: not all steps are there",
+            "the measurement was interrupted: some steps are missing",
         ));
     }
     if verdict.is_steady == Some(false) {

@@ -173,11 +173,11 @@ impl Plan {
         if (rounds > 0) != (tracked.count() == 1) {
             problems
                 .0
-                .extend(wrong("of the steps of a round one is `; steady: yes`"));
+                .extend(wrong("one step of a round must have `; steady: yes`"));
         }
         if rounds > 0 && (plan.rounds as usize) < statistics::ROUNDS {
             problems.0.extend(wrong(
-                "`; rounds: ` is at least five where there are rounds",
+                "`; rounds: ` must be at least five if the plan has rounds",
             ));
         }
         if !plan.steps.is_sorted_by_key(|step| step.phase) {
@@ -220,7 +220,7 @@ impl Plan {
                     _ if REPLACED.contains(&key) => {}
                     (Some("global"), _) => globals.push((key.to_owned(), value.to_owned())),
                     (Some(_), Some(step)) => step.set(key, value),
-                    _ => wrong("stands before the first section"),
+                    _ => wrong("is before the first section"),
                 }
             }
         }

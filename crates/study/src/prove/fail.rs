@@ -35,13 +35,13 @@ impl Fail {
     pub(super) fn words(&self) -> String {
         match self {
             Fail::Up(misdeed) => format!("while it was up: {misdeed:?}"),
-            Fail::Down(why) => format!("it does not come up again: {why}"),
+            Fail::Down(why) => format!("the pool does not open again: {why}"),
             Fail::Sector(sector, WrongContent::Lost) => {
                 format!("sector {sector} is older than the guarantee allows")
             }
             Fail::Sector(sector, WrongContent::Others) => format!("sector {sector} is another's"),
             Fail::Sector(sector, WrongContent::Garbage) => {
-                format!("sector {sector} is nothing that was ever written")
+                format!("sector {sector} has data that was never written")
             }
             Fail::Unreadable(sector) => format!("sector {sector} cannot be read"),
             Fail::Ambiguous(sector) => format!("at sector {sector} two reads may differ"),

@@ -266,7 +266,7 @@ fn counterexample(
         Lives::Alternate(one, two) => {
             program.insert(1, format!("a second life, without {}", named(one)));
             program.push(format!(
-                "{} is there again, {} is not",
+                "{} is present again, {} is absent",
                 named(one),
                 named(two)
             ));

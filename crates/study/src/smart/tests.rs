@@ -1,4 +1,4 @@
-//! Outputs of both programs in the forms of their versions, whole and damaged.
+//! Outputs of smartctl and nvme-cli, in the formats of several versions, complete and damaged.
 
 use super::*;
 

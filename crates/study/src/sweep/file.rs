@@ -272,7 +272,7 @@ fn overlap(page: &Page<'_>, axes: &[SweepAxis], what: &SweepSetting, at: Option<
     let axis = axes.iter().find(|axis| axis.what == *what);
     if axis.is_some_and(|axis| axis.choices.len() > 1) {
         let what = format!("{} has a list above, and values here", what.name());
-        page.add_problem(at, what, "take one of the two away");
+        page.add_problem(at, what, "remove one of the two");
     }
 }
 
@@ -385,7 +385,7 @@ fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<DimensionValue
                 .or_else(|| it.as_integer().map(|it| it as f64))
         });
         if number.is_none_or(|number| !number.is_finite()) {
-            let help = "such as { from = 1, to = 64 }; a unit stands by itself: unit = \"W\"";
+            let help = "such as { from = 1, to = 64 }; a unit has a key of its own: unit = \"W\"";
             cursor.add_problem(name, format!("`{name}` must be a number"), help);
         }
         number.filter(|number| number.is_finite())
@@ -416,8 +416,8 @@ fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<DimensionValue
     if from >= to {
         cursor.add_problem("to", "the range is empty", "`to` above `from`");
     } else if logarithmic && from < least {
-        let help = "from 1 on if whole, else above 0";
-        cursor.add_problem("from", "a logarithmic range does not reach so low", help);
+        let help = "at least 1 if whole, otherwise above 0";
+        cursor.add_problem("from", "the start of a logarithmic range is too low", help);
     } else if whole && (from.fract() != 0.0 || to.fract() != 0.0) {
         cursor.add_problem("from", "the ends of whole numbers are whole", "");
     } else {

@@ -113,7 +113,7 @@ impl<'a> Parts<'a> {
                 let help = "move it away, or name another file".to_owned();
                 return Err(SweepError::invalid_output(
                     output,
-                    "is there, and is not of this sweep and version",
+                    "exists, and belongs to another sweep or version",
                     help,
                 ));
             }
@@ -142,7 +142,7 @@ impl<'a> Parts<'a> {
         }
         let said = fs::read(&path).map_err(failed)?;
         if said != self.sweep.definition().as_bytes() {
-            let help = format!("take {} away, or name another file", self.folder.display());
+            let help = format!("move {} away, or name another file", self.folder.display());
             let what = "its parts are those of another sweep, other drives or another version";
             return Err(SweepError::invalid_output(&self.output, what, help));
         }

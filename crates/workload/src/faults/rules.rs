@@ -161,7 +161,7 @@ impl Fault {
                 range: Some((_, to)),
                 ..
             }) if *to > bytes => Err(format!(
-                "the range reaches beyond the end, which is at byte {bytes}"
+                "the range extends beyond the end, which is at byte {bytes}"
             )),
             _ => Ok(()),
         }

@@ -43,7 +43,7 @@ impl JobReader<'_> {
                 self.section(section.take(), &mut lines, &mut stonewall);
                 section = Some(self.header(line));
             } else if section.is_none() {
-                let what = format!("`{written}` stands before the first section");
+                let what = format!("`{written}` is before the first section");
                 let help = Some("a section such as [global] or [job1] above it".to_string());
                 self.problem(&origin, line.place(), what, help);
             } else {

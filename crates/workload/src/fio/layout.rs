@@ -28,11 +28,11 @@ pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
         if let Some(names) = &settings.filename {
             if names.replace("\\:", "").contains(':') && !is_device(names) {
                 notes.push(format!(
-                    "filename={names}: several files are one range of the drive here"
+                    "filename={names}: several files are treated as one range of the drive"
                 ));
             } else if is_device(names) && names.matches("/dev/").count() > 1 {
                 notes.push(format!(
-                    "filename={names}: several devices are one drive here"
+                    "filename={names}: several devices are treated as one drive"
                 ));
             }
         }

@@ -331,7 +331,7 @@ impl<'a> JobReader<'a> {
                 Ok(name) => {
                     for variable in unset {
                         self.note(
-                            format!("${{{variable}}} is not set and reads as nothing"),
+                            format!("${{{variable}}} is not set and counts as empty"),
                             job,
                         );
                     }

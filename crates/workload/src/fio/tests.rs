@@ -345,7 +345,7 @@ fn includes_and_environment() {
         (job.mix, job.size),
         (Mix::Write, Some(Extent::Bytes(1 << 30)))
     );
-    assert_eq!(set.warnings, ["${UNSET} is not set and reads as nothing"]);
+    assert_eq!(set.warnings, ["${UNSET} is not set and counts as empty"]);
     let problems = read_text("jobs/x.fio", "[a]\ninclude loop.inc\n", &HERE)
         .expect_err("endless")
         .to_string();
@@ -455,7 +455,7 @@ fn problems_name_line_key_and_cure() {
       help: a section such as [name]; options in [global] alone run nothing
     ");
     insta::assert_snapshot!(read_text("lost.fio", "rw=read\n", &HERE).expect_err("no section").to_string(), @r#"
-    error: lost.fio:1:1: `rw=read` stands before the first section
+    error: lost.fio:1:1: `rw=read` is before the first section
       help: a section such as [global] or [job1] above it
     "#);
     insta::assert_snapshot!(problems_of_line(), @r#"

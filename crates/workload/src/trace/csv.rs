@@ -102,7 +102,7 @@ impl<'a> List<'a> {
             (Some(column), None) => (column, 1),
             (None, Some(column)) => (column, 512),
             _ => {
-                let what = format!("--columns wants one of {bytes} and {sectors}");
+                let what = format!("--columns requires one of {bytes} and {sectors}");
                 self.add_problem(what, HELP);
                 (0, 1)
             }
@@ -233,7 +233,7 @@ fn split(line: usize, text: &[u8], needed: usize) -> Fields<'_> {
 
 fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
     let Some(columns) = requests.options().columns.clone() else {
-        let what = "is text by columns, and which column is what has not been said";
+        let what = "is text in columns, and the meaning of its columns is not given";
         return Err(TraceError::whole(what).help(format!("--columns {HELP}")));
     };
     if columns.time.is_none() {

@@ -27,7 +27,7 @@ pub(super) fn advice(head: &Head) -> Option<(&'static str, &'static str)> {
     let is_bar = |line: &&&[u8]| line.ends_with(b"|") && line.contains(&b'|') && line.len() > 20;
     if head.lines.iter().filter(is_bar).count() >= 2 {
         return Some((
-            "is a histogram, as biolatency and bitesize print it: it has no single requests",
+            "is a histogram, as biolatency and bitesize print it: it contains no individual requests",
             "record requests with biosnoop, blktrace or the tracepoints block_rq_issue and block_rq_complete",
         ));
     }

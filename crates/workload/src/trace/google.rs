@@ -98,7 +98,7 @@ fn request(
         }
         b"READ" => {
             if fields.number(columns.hit, "cache_hit")? == 1 {
-                requests.note("reads that the server's cache had, left out");
+                requests.note("reads that the server's cache answered, left out");
                 return Ok(None);
             }
             let bytes = fields.number(columns.disk_size, "disk_io_size_bytes")?;

@@ -228,19 +228,19 @@ impl Format {
                     ),
                 };
                 let help = format!(
-                    "name the format with --format: {names}; or say by --columns which column is what"
+                    "name the format with --format: {names}; or assign the columns with --columns"
                 );
-                Err(TraceError::whole(format!("is in no format that is known; {start}")).help(help))
+                Err(TraceError::whole(format!("is in no known format; {start}")).help(help))
             }
             (Some(one), Some(two)) => {
                 let mut both = vec![one.name, two.name];
                 both.extend(fit.map(|format| format.name));
                 let choices = both.join(" or ");
                 Err(TraceError::whole(format!(
-                    "could be {choices}: the content cannot tell, and they mean different things"
+                    "could be {choices}: the content fits each of them, and they have different meanings"
                 ))
                 .help(format!(
-                    "say which with --format {}",
+                    "select one with --format {}",
                     both.join(" or --format ")
                 )))
             }
@@ -528,7 +528,7 @@ impl Trace {
             return None;
         };
         Some(format!(
-            "{why}, which no drive is asked for: it was {grounds}"
+            "{why}, which is unusual for a drive: it was {grounds}"
         ))
     }
 

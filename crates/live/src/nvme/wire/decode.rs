@@ -282,7 +282,7 @@ impl Rules {
         if (common.flags & FLAG_HEADER_DIGEST != 0) != header_digest {
             return Err(Fault::field(
                 1,
-                "a header digest is there or missing against what was agreed",
+                "a header digest is present or absent, contrary to the negotiation",
             ));
         }
         let header = kind.header_bytes() as u32 + if header_digest { 4 } else { 0 };
@@ -324,7 +324,7 @@ impl Rules {
         if (common.flags & FLAG_DATA_DIGEST != 0) != self.data_digest {
             return Err(Fault::field(
                 1,
-                "a data digest is there or missing against what was agreed",
+                "a data digest is present or absent, contrary to the negotiation",
             ));
         }
         layout.data_digest = self.data_digest;

@@ -174,8 +174,8 @@ impl Arm {
         best.map(|(at, cost, _)| (at, cost))
     }
 
-    /// Returns the write in the cache with the lowest cost, computed as if it had waited since `since`. Considers only
-    /// writes of flushes up to `epoch`, and only those at other places if the arm must `leave`.
+    /// Returns the cached write with the lowest cost, and that cost. Each write counts as if it had waited since `since`.
+    /// Only writes up to flush `epoch` are considered; if the arm must `leave`, only those away from its place.
     #[inline]
     pub(super) fn soonest_cached(
         &self,

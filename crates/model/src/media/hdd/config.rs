@@ -162,11 +162,11 @@ impl HddConfig {
             ),
             (
                 disk.inner < 1_000_000 || disk.outer < disk.inner || disk.outer > 1 << 40,
-                "the outermost zone is at least as fast as the innermost, which does 1 MB/s at the least",
+                "the outermost zone must be at least as fast as the innermost, and the innermost must have at least 1 MB/s",
             ),
             (
                 !(0.0..=0.5).contains(&retry),
-                "the share of reads that are tried again is 0 to 50 %",
+                "the share of reads that are tried again must be from 0 to 50 %",
             ),
             (
                 self.bytes as f64 > 2e9 * disk.inner as f64 * disk.turn.seconds(),
@@ -202,7 +202,7 @@ impl HddConfig {
             ),
             (
                 self.power.seek < self.power.idle || self.power.transfer < self.power.idle,
-                "a disk at work draws no less than an idle one",
+                "active power must be at least idle power",
             ),
         ];
         let wrong = checks.into_iter().filter(|(wrong, _)| *wrong);

@@ -322,26 +322,32 @@ impl NandTiming {
     fn check(&self, need: &mut impl FnMut(bool, &str)) {
         need(
             (0.0..1.0).contains(&self.retry_probability),
-            "the probability of a read retry is at least 0 and below 1",
+            "the probability of a read retry must be at least 0 and below 1",
         );
         need(
             (0.0..=1.0).contains(&self.read_spread),
-            "the spread of sense times is in 0 to 1",
+            "the spread of sense times must be from 0 to 1",
         );
-        need(!self.read.eq(&Span::ZERO), "the read time is not zero");
+        need(
+            !self.read.eq(&Span::ZERO),
+            "the read time must be above zero",
+        );
         need(
             (0.0..1.0).contains(&self.program_spread),
-            "the spread of program times is at least 0 and below 1",
+            "the spread of program times must be at least 0 and below 1",
         );
         need(
             (0.0..1.0).contains(&self.program_jitter),
-            "the jitter of program times is at least 0 and below 1",
+            "the jitter of program times must be at least 0 and below 1",
         );
         need(
             !self.program.eq(&Span::ZERO),
             "the program time must be above zero",
         );
-        need(!self.erase.eq(&Span::ZERO), "the erase time is not zero");
+        need(
+            !self.erase.eq(&Span::ZERO),
+            "the erase time must be above zero",
+        );
     }
 }
 
@@ -370,40 +376,43 @@ impl NandConfig {
         };
         need(
             self.block == 512 || self.block == 4096,
-            "the logical block size is 512 or 4096 bytes",
+            "the logical block size must be 512 or 4096 bytes",
         );
         need(
             self.collection.watermark.low >= 2,
-            "the low-water mark is at least 2 free blocks",
+            "the low-water mark must be at least 2 free blocks",
         );
         need(
             self.controller.max_transfer >= UNIT && self.controller.max_transfer % UNIT == 0,
-            "the largest transfer is a multiple of 4096 bytes",
+            "the largest transfer must be a multiple of 4096 bytes",
         );
         if let Some(cores) = &self.controller.cores {
             need(
                 (1..=64).contains(&cores.count),
-                "the controller has 1 to 64 cores for reads",
+                "the controller must have 1 to 64 cores for reads",
             );
         }
         self.timing.check(&mut need);
         need(
             (0.0..=4.0).contains(&self.buffer.tables_per_write),
-            "the tables of a write are at most four units",
+            "the tables of a write must be at most four units",
         );
         if let Some(map) = &self.map {
             need(
                 map.bytes >= 4096 && !map.read.eq(&Span::ZERO),
-                "the memory for the map holds a page of 4 KiB at least, and sensing one takes a time",
+                "the memory for the map must hold at least one page of 4 KiB, and the time to sense a page must be above zero",
             );
         }
-        need(self.rated_cycles > 0, "the rated cycles are not zero");
+        need(self.rated_cycles > 0, "the rated cycles must be above zero");
         let filled = self.filled > 0.0 && self.filled <= 1.0;
-        need(filled, "the share that holds data is above 0, at most 1");
+        need(
+            filled,
+            "the share that holds data must be above 0 and at most 1",
+        );
         let page = u64::from(self.geometry.planes) * u64::from(self.geometry.page_bytes);
         need(
             self.buffer.bytes >= 2 * page && self.buffer.bytes < 1 << 40,
-            "the write buffer holds at least two multi-plane pages",
+            "the write buffer must hold at least two multi-plane pages",
         );
         need(
             self.geometry.indirection <= UNIT || self.buffer.protected,

@@ -135,15 +135,15 @@ impl Limits {
             ),
             (
                 all.clone().any(|it| below(&it)),
-                "a burst is no slower than what follows it",
+                "the burst rate must be at least the rate after the burst",
             ),
             (
                 all.clone().count() > 0 && self.window == Span::ZERO,
-                "a limit is kept over some time",
+                "the period of a limit must be above zero",
             ),
             (
                 self.io_size < 512,
-                "an I/O that counts as one has 512 B at the least",
+                "the size that counts as one I/O must be at least 512 B",
             ),
         ];
         failed_checks(
@@ -166,11 +166,11 @@ impl VolumeConfig {
             ),
             (
                 spreads.iter().any(|it| !(0.0..=WIDEST_SPREAD).contains(it)),
-                "a spread is 0 to 200 %",
+                "a spread must be from 0 to 200 %",
             ),
             (
                 !(1..=MOST_WIDTH).contains(&store.width),
-                "one I/O to 65,536 are in service",
+                "the store must serve from 1 to 65,536 I/Os at a time",
             ),
             (
                 path.round + path.each == Span::ZERO && store.read.min(store.write) == Span::ZERO,
@@ -182,7 +182,7 @@ impl VolumeConfig {
             ),
             (
                 path.pause.is_some_and(|it| it.every == Span::ZERO),
-                "between two pauses there is some work",
+                "the work between two pauses must be above zero",
             ),
         ];
         let mut all = failed_checks(checks.map(|(wrong, what)| (wrong, what.into())).into_iter());

@@ -325,10 +325,10 @@ fn what_is_no_volume_says_why() {
     assert_eq!(
         problems,
         [
-            "a spread is 0 to 200 %",
-            "one I/O to 65,536 are in service",
-            "the volume's limits: a limit is kept over some time",
-            "the instance's limits: a burst is no slower than what follows it",
+            "a spread must be from 0 to 200 %",
+            "the store must serve from 1 to 65,536 I/Os at a time",
+            "the volume's limits: the period of a limit must be above zero",
+            "the instance's limits: the burst rate must be at least the rate after the burst",
         ]
     );
 }

@@ -188,7 +188,7 @@ impl XPointTiming {
         );
         require(
             self.table_places > 0 && self.table_places <= MAX_TABLE_PLACES,
-            "the table of units must have a place, and at most 65536",
+            "the table of units must have 1 to 65536 places",
         );
         require(
             self.read_part.is_power_of_two() && (512..=UNIT).contains(&self.read_part),
@@ -252,7 +252,7 @@ impl XPointConfig {
         );
         require(
             self.channels > 0 && self.dies_per_channel > 0,
-            "there must be a channel, and a die in it",
+            "there must be at least one channel, with at least one die",
         );
         require(
             self.dies_per_channel <= MAX_GROUPS,

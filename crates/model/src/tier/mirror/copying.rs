@@ -262,7 +262,7 @@ impl Mirror {
                 if well {
                     self.labels.join(copying.leg);
                     self.whole &= !(1 << copying.leg);
-                    // Their ranges were copied, and flushed afterwards.
+                    // The copy includes the ranges of these requests and was flushed afterwards.
                     for &request in self.flushing.iter().chain(&self.unacknowledged) {
                         self.requests[request].done |= 1 << copying.leg;
                         self.requests[request].failed &= !(1 << copying.leg);

@@ -126,7 +126,7 @@ impl<const PARITY: u16> TierSettings for ParityArrayConfig<PARITY> {
         let mut problems = Vec::new();
         let least = usize::from(PARITY) + 2;
         if !(least..=MOST).contains(&children.len()) {
-            problems.push(alloc::format!("it is over {least} to {MOST} drives"));
+            problems.push(alloc::format!("it requires {least} to {MOST} drives"));
         }
         if self.chunk == 0 || !self.chunk.is_multiple_of(4096) {
             problems.push(String::from("its chunk must be a multiple of 4 KiB"));

@@ -364,6 +364,9 @@ fn what_is_no_pool_is_told_at_once() {
     config.volumes.push(3);
     let problems = config.problems();
     assert_eq!(problems.len(), 3, "{problems:?}");
-    assert!(problems[1].contains("lies on another"), "{problems:?}");
+    assert!(
+        problems[1].contains("overlaps another slice of it"),
+        "{problems:?}"
+    );
     assert!(problems[2].contains("the drive holds"), "{problems:?}");
 }

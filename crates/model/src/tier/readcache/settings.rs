@@ -116,7 +116,7 @@ impl TierSettings for ReadCacheConfig {
         }
         if !(1..=100).contains(&self.fill_at_miss) {
             problems.push(String::from(
-                "it takes lines in at the 1st to the 100th miss",
+                "it must admit a line at the 1st to the 100th miss",
             ));
         }
         if !(0.0..=1.0).contains(&self.fill_from) {
@@ -135,7 +135,7 @@ impl TierSettings for ReadCacheConfig {
         match children {
             [cache, main] => {
                 if *cache < u64::from(self.line) {
-                    problems.push(String::from("its cache does not hold one line"));
+                    problems.push(String::from("its cache must hold at least one line"));
                 }
                 if main / u64::from(self.line.max(1)) > u64::from(u32::MAX) {
                     problems.push(String::from("the main pool must have at most 2^32 lines"));

@@ -364,7 +364,7 @@ impl WriteBackConfig {
         }
         if self.table > 0 && self.durability == Durability::Ack {
             problems.push(String::from(
-                "no commit writes its table where what is acknowledged is durable",
+                "its table is written by commits, but acknowledged writes are durable without a commit",
             ));
         }
         if self

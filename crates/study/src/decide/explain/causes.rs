@@ -164,7 +164,7 @@ fn states(base: &Case) -> Vec<Cause> {
                 ),
                 (Precondition::Fresh, false) => (
                     "fresh",
-                    "a new or trimmed drive: what was never written is not looked for on the medium",
+                    "a new or trimmed drive: blocks that were never written are not read from the medium",
                 ),
                 (Precondition::Filled, true) => (
                     "filled",

@@ -224,7 +224,7 @@ fn describe_levels(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
             count(trial.iops)
         ),
         None => format!(
-            "; {when} it {} IOPS, near nothing that the model does",
+            "; {when} it {} IOPS, which matches no state of the model",
             count(level)
         ),
     };

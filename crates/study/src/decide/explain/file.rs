@@ -343,7 +343,7 @@ fn little(sides: &[Side], asked: Option<&RequestedLoad>) -> LittlesLawCheck {
     let text = match (in_flight, asked, holds) {
         (None, ..) => String::from("the file has no latencies, so Little's law cannot be checked"),
         (Some(is), Some(asked), Some(true)) => format!(
-            "rate x latency is {:.3} in flight of the {} asked: the file agrees with itself",
+            "rate x latency is {:.3} in flight of the requested {}: the figures are consistent",
             is, asked.in_flight
         ),
         (Some(is), Some(asked), _) => format!(
@@ -351,7 +351,7 @@ fn little(sides: &[Side], asked: Option<&RequestedLoad>) -> LittlesLawCheck {
             is, asked.in_flight
         ),
         (Some(is), ..) => format!(
-            "rate x latency is {is:.3} in flight; the file does not say how many were asked"
+            "rate x latency is {is:.3} in flight; the file does not state the requested depth"
         ),
     };
     LittlesLawCheck {
@@ -413,7 +413,7 @@ impl ReportingGroup {
                 "queue",
                 match syncs::synchronous_writes(&self.jobs) {
                     Some(flag) => format!(
-                        "its queue: a thread has one I/O in flight, so latency sets the rate; each write is synced ({flag}), and its latency holds that"
+                        "its queue: a thread has one I/O in flight, so latency sets the rate; each write is synced ({flag}), and its latency includes the sync"
                     ),
                     None => String::from(
                         "its queue: a thread has one I/O in flight, so latency sets the rate",
@@ -429,9 +429,7 @@ impl ReportingGroup {
             ),
             _ => bound(
                 "unknown",
-                String::from(
-                    "what the file does not say: it has no options of the job, or no latencies",
-                ),
+                String::from("unknown: the file has no options of the job, or no latencies"),
             ),
         }
     }

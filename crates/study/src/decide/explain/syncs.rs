@@ -146,7 +146,7 @@ pub(super) fn follows(jobs: &[Job], protected: Option<bool>) -> Vec<String> {
     ));
     if jobs.iter().all(|job| job.engine != Engine::UserSpace) {
         all.push(String::from(
-            "a deeper queue or more threads shorten no sync",
+            "a deeper queue or more threads do not shorten a sync",
         ));
     }
     all

@@ -88,7 +88,7 @@ impl Busy {
             let room = bytes_decimal(whole as f64);
             (
                 format!("the pool has room for {room}"),
-                "a smaller --working-set, or more behind it with --capacity",
+                "a smaller --working-set, or a larger capacity tier with --capacity",
             )
         } else if (self.working_set as f64) < least {
             let least = bytes_decimal(least);

@@ -146,7 +146,7 @@ pub fn log(
     })
     .ok_or_else(|| Problems::whole(drive, "no intent log"))?;
     let whole = bytes_of_child(pool, tier, 1)
-        .ok_or_else(|| Problems::whole(drive, "the pool has no log of one part"))?;
+        .ok_or_else(|| Problems::whole(drive, "the pool must have a log of one part"))?;
     let most = 2 * config.dirty_max();
     if whole < most {
         let what = format!(
@@ -238,7 +238,7 @@ pub fn read_cache(
     })
     .ok_or_else(|| Problems::whole(drive, "no read cache"))?;
     let whole = bytes_of_child(pool, tier, 0)
-        .ok_or_else(|| Problems::whole(drive, "the cache is not of one part"))?;
+        .ok_or_else(|| Problems::whole(drive, "the cache must consist of one part"))?;
     let touched = touched(trace, u64::from(config.line));
     if touched == 0 {
         return Err(Problems::whole(&trace.origin, "the trace reads nothing"));

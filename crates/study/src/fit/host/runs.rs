@@ -153,7 +153,7 @@ fn of_devices(origin: &str, name: &str, group: &Group) -> Result<Vec<String>, Pr
             ));
         } else if !is("nullb") {
             unlike.push(format!(
-                "{device} is not known to be a null device: whatever it takes is in the host"
+                "{device} is not known to be a null device: its time would count as the host's"
             ));
         }
     }

@@ -101,7 +101,7 @@ fn published(cursor: &mut Cursor<'_>) -> Option<PublishedValue> {
         _ => number(value).map(PublishedValue::Number),
     };
     if published.is_none() {
-        cursor.add_problem("published", "`published` is none of what it can be", HELP);
+        cursor.add_problem("published", "`published` has an invalid value", HELP);
     }
     published
 }
@@ -279,7 +279,7 @@ fn check_load(
         ),
         (None, true) => cursor.add_problem(
             "fixes",
-            "its metric has no share of reads over 1 ms by which a load is looked for",
+            "its metric has no share of reads over 1 ms that could determine the load",
             format!(
                 "`{LOAD}` belongs to a row whose measurement has act = {{ over_1ms_percent = ... }}"
             ),

@@ -37,7 +37,7 @@ fn clauses(review: &Review, of: impl Fn(&str) -> bool) -> String {
                 .iter()
                 .filter_map(|point| point.results[drive].as_ref()?.mean_error);
             let worst = worst.reduce(f64::max);
-            // Of a run too short to judge, an error that looks small says nothing.
+            // A small error of a run that is too short to judge is no information.
             let worst = worst.filter(|&error| error > KNOWN);
             let worst = worst.map_or(String::new(), |error| {
                 format!(" (±{} % at the worst)", significant(error * 100.0, 2))

@@ -222,7 +222,7 @@ impl ReadAheadCache {
         let behind = Page(end.div_ceil(u64::from(UNIT)) as u32);
         let from = stream.ahead.max(behind);
         let to = behind.plus(self.ahead_units);
-        // In whole NAND pages if possible, so not for every unit that is read.
+        // Read-ahead is in whole NAND pages if possible, so most reads of a unit start none.
         if to.0 - from.0 < page_slots.min(self.ahead_units) {
             return None;
         }

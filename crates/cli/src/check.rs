@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use lab::Lab;
-use report::{csv, decide};
-use study::decide::check::{self, Check, CheckAnswer};
+use report::decide::view;
+use study::decide::check::{self, Check};
 use study::decide::work::Conditions;
 use text::problem::Problems;
 
@@ -14,7 +14,7 @@ use crate::drive::DriveArgs;
 use crate::each::map_drives;
 use crate::failure::Failure;
 use crate::limit::{self, collect_problems};
-use crate::output::{self, write_whole};
+use crate::output;
 use crate::seed::SeedArg;
 use crate::state::{State, note_on_heat};
 use crate::stop::ImmediateStop;
@@ -86,7 +86,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         |drive, go_on| check.answer(drive, &conditions, &lab, go_on),
     );
     let answers = limit::all(drives.iter().map(|drive| &*drive.id).zip(results))?;
-    stop.results(|| print(args, &check, &conditions, &answers))?;
+    let view = view::check(&check, &conditions, &answers);
+    stop.results(|| limit::show(&view, args.json, &args.csv, &None))?;
     let failed = answers.iter().filter(|answer| answer.passes == Some(false));
     let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();
     match failed.is_empty() {
@@ -97,25 +98,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             check.software
         ))),
     }
-}
-
-fn print(
-    args: &Args,
-    check: &Check,
-    conditions: &Conditions,
-    answers: &[CheckAnswer],
-) -> Result<(), Failure> {
-    let command = limit::command();
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::decide::check(answers).as_bytes())?;
-    }
-    limit::print_answer(
-        args.json
-            .then(|| decide::check::json(check, conditions, answers, &command)),
-        &decide::check::sentences(check, answers),
-        |width| decide::check::table(check, answers, width),
-        |width| decide::check::method(check, conditions, answers, &command, width),
-    )
 }
 
 fn read(args: &Args) -> Result<(Check, Vec<DriveSheet>, Conditions), Problems> {

@@ -7,7 +7,7 @@ use catalogue::DriveSheet;
 use clap::ValueEnum;
 use lab::Lab;
 use model::media::DriveConfig;
-use report::{csv, decide};
+use report::decide::{self, view};
 use study::decide::choose::{self, Candidate, ChooseAnswer, ChooseRequest, Measure, Unfit};
 use study::decide::likeness::{self, Likeness};
 use study::decide::named;
@@ -26,7 +26,7 @@ use crate::failure::{Failure, on_command_line};
 use crate::life::years;
 use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
-use crate::output::{self, write_whole};
+use crate::output;
 use crate::profile::profile;
 use crate::replay::BeyondArg;
 use crate::stop::ImmediateStop;
@@ -306,23 +306,6 @@ fn print(
     like: Option<(&str, &[Likeness])>,
     by: Measure,
 ) -> Result<(), Failure> {
-    let command = limit::command();
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::decide::choose(answer).as_bytes())?;
-    }
-    let sentences = decide::choose::answer(request, answer, by);
-    if let Some(path) = &args.output {
-        let words = decide::page::PageText {
-            title: format!("Which drive for {}", request.load.facts().source),
-            answers: sentences.clone(),
-            table: decide::choose::table(request, answer, None),
-            method: decide::choose::method(request, answer, &command, None),
-        };
-        write_whole(
-            path,
-            decide::page::choose(&request.slo, answer, &words).as_bytes(),
-        )?;
-    }
     if let Some((wanted, found)) = like
         && !args.json
     {
@@ -336,13 +319,8 @@ fn print(
             decide::choose::likenesses(wanted, found, width.or(Some(80)))
         )?;
     }
-    limit::print_answer(
-        args.json
-            .then(|| decide::choose::json(request, answer, like, &command)),
-        &sentences,
-        |width| decide::choose::table(request, answer, width),
-        |width| decide::choose::method(request, answer, &command, width),
-    )
+    let view = view::choose(request, answer, like, by);
+    limit::show(&view, args.json, &args.csv, &args.output)
 }
 
 /// A place in a pool: its argument, its name, and the option for the rest of the pool.

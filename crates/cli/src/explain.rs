@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use catalogue::{DriveSheet, Settings};
 use lab::Lab;
-use report::{csv, decide};
-use study::decide::explain::answer::{ExplainAnswer, ExplainRequest, explain};
+use report::decide::view;
+use study::decide::explain::answer::{ExplainRequest, explain};
 use study::decide::explain::file::{self, ReportingGroup};
 use study::decide::explain::steadiness;
 use text::problem::Problems;
@@ -15,7 +15,7 @@ use text::{bounded, foreign};
 use crate::drive::{DriveArgs, DrivesAndFiles, load, sort};
 use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, collect_problems};
-use crate::output::{self, write_whole};
+use crate::output;
 use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::state::State;
@@ -96,35 +96,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     bar.finish();
     problems.or(())?;
-    stop.results(|| print(args, request.as_ref(), &answers))
-}
-
-fn print(
-    args: &Args,
-    request: Option<&ExplainRequest>,
-    answers: &[ExplainAnswer],
-) -> Result<(), Failure> {
-    let command = limit::command();
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::decide::explain(answers).as_bytes())?;
-    }
-    let sentences = decide::explain::sentences(answers);
-    if let Some(path) = &args.output {
-        let words = decide::page::PageText {
-            title: String::from("Bottleneck of the run"),
-            answers: sentences.clone(),
-            table: decide::explain::table(answers, None),
-            method: decide::explain::method(answers, request, &command, None),
-        };
-        write_whole(path, decide::page::explain(answers, &words).as_bytes())?;
-    }
-    limit::print_answer(
-        args.json
-            .then(|| decide::explain::json(answers, request, &command)),
-        &sentences,
-        |width| decide::explain::table(answers, width),
-        |width| decide::explain::method(answers, request, &command, width),
-    )
+    stop.results(|| {
+        limit::show(
+            &view::explain(request.as_ref(), &answers),
+            args.json,
+            &args.csv,
+            &args.output,
+        )
+    })
 }
 
 fn read(args: &Args) -> Result<(Vec<ReportingGroup>, Option<ExplainRequest>), Problems> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use lab::Lab;
-use report::{csv, decide};
+use report::decide::view;
 use study::decide::fill::{self, FillRequest};
 use text::problem::Problems;
 
@@ -12,7 +12,7 @@ use crate::drive::DriveArgs;
 use crate::each::in_turn;
 use crate::failure::Failure;
 use crate::limit;
-use crate::output::{self, write_whole};
+use crate::output;
 use crate::seed::SeedArg;
 use crate::stop::ImmediateStop;
 
@@ -84,26 +84,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         fill::measure(&request, drive, &lab, tell)
     })?;
     stop.results(|| {
-        let command = limit::command();
-        if let Some(path) = &args.csv {
-            write_whole(path, csv::decide::fill(&answers).as_bytes())?;
-        }
-        let sentences: Vec<String> = answers.iter().flat_map(decide::fill::answer).collect();
-        if let Some(path) = &args.output {
-            let words = decide::page::PageText {
-                title: String::from("How long writes stay fast"),
-                answers: sentences.clone(),
-                table: decide::fill::table(&answers, None),
-                method: decide::fill::method(&request, &answers, &command, None),
-            };
-            write_whole(path, decide::page::fill(&answers, &words).as_bytes())?;
-        }
-        limit::print_answer(
-            args.json
-                .then(|| decide::fill::json(&request, &answers, &command)),
-            &sentences,
-            |width| decide::fill::table(&answers, width),
-            |width| decide::fill::method(&request, &answers, &command, width),
+        limit::show(
+            &view::fill(&request, &answers),
+            args.json,
+            &args.csv,
+            &args.output,
         )
     })
 }

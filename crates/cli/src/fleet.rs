@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use report::{csv, decide};
+use report::decide::view;
 use study::decide::fleet::{self, UserRating};
 use study::smart::{self, Dump};
 use text::problem::Problems;
@@ -12,7 +12,7 @@ use text::quantity::{Bytes, quantity};
 
 use crate::failure::{Failure, on_command_line};
 use crate::limit;
-use crate::output::{self, write_whole};
+use crate::output;
 
 /// Maximum size of a file: SMART data of tens of thousands of drives.
 const LARGEST: u64 = 256 << 20;
@@ -72,16 +72,7 @@ pub(crate) fn run(asked: &FleetOptions<'_>) -> Result<(), Failure> {
         }
     }
     let answer = fleet::fleet(dumps, unread.clone(), asked.ratings, &catalogue::drives()?)?;
-    if let Some(path) = asked.csv {
-        write_whole(path, csv::fleet(&answer).as_bytes())?;
-    }
-    let command = limit::command();
-    limit::print_answer(
-        asked.json.then(|| decide::fleet::json(&answer, &command)),
-        &[decide::fleet::answer(&answer)],
-        |width| decide::fleet::table(&answer, width),
-        |width| decide::fleet::method(&answer, &command, width),
-    )?;
+    limit::show(&view::fleet(&answer), asked.json, asked.csv, &None)?;
     // The drives that could be read are answered; the exit code says that some are missing.
     unread.or(())?;
     let Some(years) = asked.years else {

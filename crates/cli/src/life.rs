@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use lab::Lab;
-use report::{csv, decide};
+use report::csv;
+use report::decide::{self, view};
 use study::decide::fleet::UserRating;
-use study::decide::life::{self, LifeAnswer};
+use study::decide::life;
 use study::decide::named;
 use study::decide::table_of_s3::table_of_s3;
 use study::decide::work::{Conditions, Load, counted_for};
@@ -136,7 +137,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         |(drive, load), go_on| life::life(drive, load.as_ref(), years, &conditions, &lab, go_on),
     );
     let answers = limit::all(drives.iter().map(|(drive, _)| &*drive.id).zip(results))?;
-    stop.results(|| print(args, &answers, &conditions))?;
+    let view = view::life(&answers, &conditions);
+    stop.results(|| limit::show(&view, args.json, &args.csv, &args.output))?;
     let short = answers
         .iter()
         .filter(|answer| answer.lasts() == Some(false));
@@ -148,30 +150,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             short.join(", "),
         ))),
     }
-}
-
-fn print(args: &Args, answers: &[LifeAnswer], conditions: &Conditions) -> Result<(), Failure> {
-    let command = limit::command();
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::decide::life(answers).as_bytes())?;
-    }
-    let sentences = decide::life::sentences(answers);
-    if let Some(path) = &args.output {
-        let words = decide::page::PageText {
-            title: String::from("How long they last"),
-            answers: sentences.clone(),
-            table: decide::life::table(answers, None),
-            method: decide::life::method(answers, conditions, &command, None),
-        };
-        write_whole(path, decide::page::life(answers, &words).as_bytes())?;
-    }
-    limit::print_answer(
-        args.json
-            .then(|| decide::life::json(answers, conditions, &command)),
-        &sentences,
-        |width| decide::life::table(answers, width),
-        |width| decide::life::method(answers, conditions, &command, width),
-    )
 }
 
 fn published(args: &Args) -> Result<(), Failure> {

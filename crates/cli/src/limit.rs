@@ -1,34 +1,49 @@
-//! Functions that the deciding subcommands (`max`, `life`, `choose`) share: fio's options, and the command that
-//! repeats an answer.
+//! Functions that the deciding subcommands (`max`, `life`, `choose`) share: output of an answer, fio's options, and the
+//! command that repeats an answer.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use serde_json::Value;
+use report::decide::view::AnswerView;
 use text::problem::{Problem, Problems};
-use text::terminal::{Width, paragraph};
+use text::terminal::paragraph;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, write_whole};
 
-/// Prints an answer: only `json` if requested; otherwise its sentences, the table, and the method.
-pub(crate) fn print_answer(
-    json: Option<Value>,
-    sentences: &[String],
-    table: impl Fn(Width) -> String,
-    method: impl Fn(Width) -> String,
+/// Writes the requested files of an answer, and prints it: as JSON, or as its sentences, the table and the method.
+pub(crate) fn show(
+    view: &AnswerView<'_>,
+    json: bool,
+    csv: &Option<PathBuf>,
+    page: &Option<PathBuf>,
 ) -> Result<(), Failure> {
+    let command = command();
+    if let Some(path) = csv {
+        write_whole(path, view.csv.as_bytes())?;
+    }
+    if let Some(path) = page
+        && let Some(page) = view.page(&command)
+    {
+        write_whole(path, page.as_bytes())?;
+    }
     let mut out = io::stdout().lock();
-    if let Some(json) = json {
-        writeln!(out, "{json:#}")?;
+    if json {
+        writeln!(out, "{:#}", view.json(&command))?;
         return Ok(());
     }
     let width = output::width();
-    for sentence in sentences {
+    for sentence in &view.sentences {
         writeln!(out, "{}", paragraph("", sentence, width))?;
     }
     // Without a terminal, tables have the usual width.
     let narrow = width.or(Some(80));
-    writeln!(out, "\n{}\n\n{}", table(narrow), method(width))?;
+    writeln!(
+        out,
+        "\n{}\n\n{}",
+        view.table(narrow),
+        view.method(&command, width)
+    )?;
     Ok(())
 }
 

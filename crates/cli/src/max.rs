@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use lab::Lab;
-use report::{csv, decide};
+use report::decide::view;
 use study::decide::load::Pattern;
-use study::decide::max::{self, MaxAnswer, MaxRequest};
+use study::decide::max::{self, MaxRequest};
 use study::decide::slo::Slo;
 use text::problem::Problems;
 
@@ -14,7 +14,7 @@ use crate::drive::DriveArgs;
 use crate::each::in_turn;
 use crate::failure::Failure;
 use crate::limit::{self, key_value};
-use crate::output::{self, write_whole};
+use crate::output;
 use crate::seed::SeedArg;
 use crate::state::Begin;
 use crate::stop::ImmediateStop;
@@ -108,7 +108,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let answers = in_turn(&drives, |drive, tell| {
         max::highest(&request, drive, &lab, tell)
     })?;
-    stop.results(|| print(args, &request, &answers))?;
+    stop.results(|| {
+        limit::show(
+            &view::max(&request, &answers),
+            args.json,
+            &args.csv,
+            &args.output,
+        )
+    })?;
     let failed = answers.iter().filter(|answer| !answer.is_met());
     let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();
     match failed.is_empty() {
@@ -118,33 +125,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             failed.join(", ")
         ))),
     }
-}
-
-fn print(args: &Args, request: &MaxRequest, answers: &[MaxAnswer]) -> Result<(), Failure> {
-    let command = limit::command();
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::decide::max(answers).as_bytes())?;
-    }
-    let sentences = decide::max::sentences(request, answers);
-    if let Some(path) = &args.output {
-        let words = decide::page::PageText {
-            title: format!("The highest load within {}", request.slo.text()),
-            answers: sentences.clone(),
-            table: decide::max::table(request, answers, None),
-            method: decide::max::method(request, answers, &command, None),
-        };
-        write_whole(
-            path,
-            decide::page::max(&request.slo, answers, &words).as_bytes(),
-        )?;
-    }
-    limit::print_answer(
-        args.json
-            .then(|| decide::max::json(request, answers, &command)),
-        &sentences,
-        |width| decide::max::table(request, answers, width),
-        |width| decide::max::method(request, answers, &command, width),
-    )
 }
 
 fn read(args: &Args) -> Result<(Vec<DriveSheet>, MaxRequest), Problems> {

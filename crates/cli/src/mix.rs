@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use lab::Lab;
-use report::{csv, decide};
+use report::decide::view;
 use study::decide::load::Pattern;
 use study::decide::mix::{self, MixRequest};
 use text::problem::Problems;
@@ -13,7 +13,7 @@ use crate::drive::DriveArgs;
 use crate::each::map_drives;
 use crate::failure::Failure;
 use crate::limit::{self, key_value};
-use crate::output::{self, write_whole};
+use crate::output;
 use crate::seed::SeedArg;
 use crate::state::Begin;
 use crate::stop::ImmediateStop;
@@ -105,26 +105,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     );
     let answers = limit::all(drives.iter().map(|drive| &*drive.id).zip(results))?;
     stop.results(|| {
-        let command = limit::command();
-        if let Some(path) = &args.csv {
-            write_whole(path, csv::decide::mix(&answers).as_bytes())?;
-        }
-        let sentences: Vec<String> = answers.iter().flat_map(decide::mix::answer).collect();
-        if let Some(path) = &args.output {
-            let words = decide::page::PageText {
-                title: format!("Mixes of reads and writes, {} in flight", request.depth),
-                answers: sentences.clone(),
-                table: decide::mix::table(&answers, None),
-                method: decide::mix::method(&request, &answers, &command, None),
-            };
-            write_whole(path, decide::page::mix(&answers, &words).as_bytes())?;
-        }
-        limit::print_answer(
-            args.json
-                .then(|| decide::mix::json(&request, &answers, &command)),
-            &sentences,
-            |width| decide::mix::table(&answers, width),
-            |width| decide::mix::method(&request, &answers, &command, width),
+        limit::show(
+            &view::mix(&request, &answers),
+            args.json,
+            &args.csv,
+            &args.output,
         )
     })
 }

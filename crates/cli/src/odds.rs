@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use lab::Lab;
-use report::{csv, decide};
+use report::decide::view;
 use study::decide::odds::{self, OddsRequest};
 use text::problem::Problems;
 use text::terminal::Width;
@@ -13,7 +13,7 @@ use crate::drive::DriveArgs;
 use crate::each::in_turn;
 use crate::failure::Failure;
 use crate::limit;
-use crate::output::{self, write_whole};
+use crate::output;
 use crate::seed::SeedArg;
 use crate::stop::ImmediateStop;
 
@@ -75,20 +75,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let answers = in_turn(&drives, |drive, tell| {
         odds::measure(&request, drive, &lab, tell)
     })?;
-    stop.results(|| {
-        let command = limit::command();
-        if let Some(path) = &args.csv {
-            write_whole(path, csv::decide::odds(&answers).as_bytes())?;
-        }
-        let sentences: Vec<String> = answers.iter().flat_map(decide::odds::answer).collect();
-        limit::print_answer(
-            args.json
-                .then(|| decide::odds::json(&request, &answers, &command)),
-            &sentences,
-            |width| decide::odds::table(&answers, width.or(COLUMNS)),
-            |width| decide::odds::method(&request, &answers, &command, width.or(COLUMNS)),
-        )
-    })
+    let view = view::odds(&request, &answers, COLUMNS);
+    stop.results(|| limit::show(&view, args.json, &args.csv, &None))
 }
 
 fn read(args: &Args) -> Result<(Vec<DriveSheet>, OddsRequest), Problems> {

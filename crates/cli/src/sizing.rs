@@ -6,10 +6,10 @@ use catalogue::DriveSheet;
 use clap::ValueEnum;
 use lab::Lab;
 use model::Span;
-use report::{csv, decide};
+use report::decide::view;
 use study::decide::choose::of_clients;
 use study::decide::profile::Profile;
-use study::decide::size::{self as sizes, Busy, SizeAnswer, SizeRequest};
+use study::decide::size::{self as sizes, Busy, SizeRequest};
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load, OF_A_LOG};
 use study::review::Workload;
@@ -21,7 +21,7 @@ use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
-use crate::output::{self, write_whole};
+use crate::output;
 use crate::profile::profile;
 use crate::size::size;
 use crate::stop::ImmediateStop;
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         },
     );
     let answers = limit::all(pools.iter().map(|(name, _)| &**name).zip(results))?;
-    stop.results(|| print(args, &request, &answers))?;
+    stop.results(|| limit::show(&view::size(&request, &answers), args.json, &args.csv, &None))?;
     let limited = !request.slo.limits.is_empty();
     let missed = answers
         .iter()
@@ -191,20 +191,6 @@ fn no_trace() -> Problems {
         "size read-cache: there is no trace",
         "use --trace FILE: only a trace shows which data is read again",
     )])
-}
-
-fn print(args: &Args, request: &SizeRequest, answers: &[SizeAnswer]) -> Result<(), Failure> {
-    let command = limit::command();
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::decide::size(answers).as_bytes())?;
-    }
-    limit::print_answer(
-        args.json
-            .then(|| decide::size::json(request, answers, &command)),
-        &decide::size::sentences(request, answers),
-        |width| decide::size::table(answers, width),
-        |width| decide::size::method(request, answers, &command, width),
-    )
 }
 
 /// The pools, each by the drive in that place, the request, and the load of a write buffer.

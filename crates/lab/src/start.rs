@@ -10,8 +10,6 @@
 use model::media::Precondition;
 use workload::job::Job;
 
-use crate::scenario::Work;
-
 /// Initial state of drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
@@ -59,14 +57,6 @@ impl Start {
             (Start::As(state), _) => state,
             (Start::Auto, true) => Precondition::Filled,
             (Start::Auto, false) => Precondition::Steady,
-        }
-    }
-
-    /// Returns the state before this work.
-    pub fn before_work(self, work: &Work) -> Precondition {
-        match work {
-            Work::Jobs(jobs) => self.before_jobs(jobs),
-            _ => self.before(false),
         }
     }
 

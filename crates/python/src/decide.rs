@@ -8,6 +8,7 @@ use model::Span;
 use pyo3::prelude::*;
 use report::csv;
 use report::decide;
+use report::decide::view::{self, AnswerView};
 use study::decide::choose::{self, Candidate, Measure, Unfit};
 use study::decide::load::Pattern;
 use study::decide::prices::Prices;
@@ -71,13 +72,18 @@ impl Answer {
     }
 }
 
-pub(crate) fn whole(sentences: &[String], words: &decide::page::PageText) -> String {
-    format!(
-        "{}\n\n{}\n\n{}",
-        sentences.join("\n"),
-        words.table,
-        words.method
-    )
+impl Answer {
+    /// Returns the answer of this view; `repeats` is the call that repeats it.
+    pub(crate) fn new(view: &AnswerView<'_>, meets: bool, repeats: &str) -> Answer {
+        Answer {
+            sentences: view.sentences.clone(),
+            text: view.text(repeats),
+            json: view.json(repeats).to_string(),
+            html: view.page(repeats),
+            table: view.csv.clone(),
+            meets,
+        }
+    }
 }
 
 /// Host, state and seeds of an answer.
@@ -192,21 +198,11 @@ pub(crate) fn highest(
         drives.iter().map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences = decide::max::sentences(&request, &answers);
-    let words = decide::page::PageText {
-        title: format!("The highest load within {}", request.slo.text()),
-        answers: sentences.clone(),
-        table: decide::max::table(&request, &answers, None),
-        method: decide::max::method(&request, &answers, repeats, None),
-    };
-    Ok(Answer {
-        text: whole(&sentences, &words),
-        json: decide::max::json(&request, &answers, repeats).to_string(),
-        html: Some(decide::page::max(&request.slo, &answers, &words)),
-        table: csv::decide::max(&answers),
-        meets: answers.iter().all(max::MaxAnswer::is_met),
-        sentences,
-    })
+    Ok(Answer::new(
+        &view::max(&request, &answers),
+        answers.iter().all(max::MaxAnswer::is_met),
+        repeats,
+    ))
 }
 
 /// A load: jobs, one by its name, or a trace.
@@ -343,21 +339,11 @@ pub(crate) fn lasting(
         drives.iter().zip(&loads).map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences = decide::life::sentences(&answers);
-    let words = decide::page::PageText {
-        title: String::from("How long they last"),
-        answers: sentences.clone(),
-        table: decide::life::table(&answers, None),
-        method: decide::life::method(&answers, &conditions, repeats, None),
-    };
-    Ok(Answer {
-        text: whole(&sentences, &words),
-        json: decide::life::json(&answers, &conditions, repeats).to_string(),
-        html: Some(decide::page::life(&answers, &words)),
-        table: csv::decide::life(&answers),
-        meets: answers.iter().all(|answer| answer.lasts() != Some(false)),
-        sentences,
-    })
+    Ok(Answer::new(
+        &view::life(&answers, &conditions),
+        answers.iter().all(|answer| answer.lasts() != Some(false)),
+        repeats,
+    ))
 }
 
 fn measure(name: &str) -> Result<Measure, Problems> {
@@ -548,22 +534,14 @@ pub(crate) fn chosen(
     });
     let like = like.as_ref().map(|(name, all)| (*name, &all[..]));
     let answer = choose::answer(candidates, unfit, by);
-    let mut sentences = decide::choose::answer(&request, &answer, by);
+    let mut view = view::choose(&request, &answer, like, by);
     if let Some((wanted, found)) = like {
-        sentences.insert(0, decide::choose::likeness(wanted, found));
+        view.sentences
+            .insert(0, decide::choose::likeness(wanted, found));
     }
-    let words = decide::page::PageText {
-        title: format!("Which drive for {}", request.load.facts().source),
-        answers: sentences.clone(),
-        table: decide::choose::table(&request, &answer, None),
-        method: decide::choose::method(&request, &answer, repeats, None),
-    };
-    Ok(Answer {
-        text: whole(&sentences, &words),
-        json: decide::choose::json(&request, &answer, like, repeats).to_string(),
-        html: Some(decide::page::choose(&request.slo, &answer, &words)),
-        table: csv::decide::choose(&answer),
-        meets: answer.candidates.iter().any(|one| one.meets),
-        sentences,
-    })
+    Ok(Answer::new(
+        &view,
+        answer.candidates.iter().any(|one| one.meets),
+        repeats,
+    ))
 }

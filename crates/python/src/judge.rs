@@ -8,7 +8,7 @@ use model::media::DriveConfig;
 use model::tier::PoolConfig;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use report::{csv, decide};
+use report::decide::view;
 use study::decide::check::Check;
 use study::decide::explain::answer::{self, explain};
 use study::decide::explain::{file, steadiness};
@@ -21,7 +21,7 @@ use text::bounded;
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
-use crate::decide::{Answer, AnswerConditions, LoadArgument, collect_results, runtime, whole};
+use crate::decide::{Answer, AnswerConditions, LoadArgument, collect_results, runtime};
 use crate::drive::{Drive, state};
 use crate::work::{away, collect_problems, of_argument, raised};
 
@@ -84,21 +84,11 @@ pub(crate) fn explained(
         each.collect::<Result<Vec<_>, Problems>>()
     })?
     .map_err(raised)?;
-    let sentences = decide::explain::sentences(&answers);
-    let words = decide::page::PageText {
-        title: String::from("Bottleneck of the run"),
-        answers: sentences.clone(),
-        table: decide::explain::table(&answers, None),
-        method: decide::explain::method(&answers, request.as_ref(), repeats, None),
-    };
-    Ok(Answer {
-        text: whole(&sentences, &words),
-        json: decide::explain::json(&answers, request.as_ref(), repeats).to_string(),
-        html: Some(decide::page::explain(&answers, &words)),
-        table: csv::decide::explain(&answers),
-        meets: true,
-        sentences,
-    })
+    Ok(Answer::new(
+        &view::explain(request.as_ref(), &answers),
+        true,
+        repeats,
+    ))
 }
 
 /// Whether drives meet the published minimum of a piece of software.
@@ -139,21 +129,11 @@ pub(crate) fn checked(
         drives.iter().map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences = decide::check::sentences(&check, &answers);
-    let words = decide::page::PageText {
-        title: check.software.clone(),
-        answers: sentences.clone(),
-        table: decide::check::table(&check, &answers, None),
-        method: decide::check::method(&check, &conditions, &answers, repeats, None),
-    };
-    Ok(Answer {
-        text: whole(&sentences, &words),
-        json: decide::check::json(&check, &conditions, &answers, repeats).to_string(),
-        html: None,
-        table: csv::decide::check(&answers),
-        meets: answers.iter().all(|answer| answer.passes != Some(false)),
-        sentences,
-    })
+    Ok(Answer::new(
+        &view::check(&check, &conditions, &answers),
+        answers.iter().all(|answer| answer.passes != Some(false)),
+        repeats,
+    ))
 }
 
 /// How large a log or a read cache should be.
@@ -215,22 +195,9 @@ pub(crate) fn sized(
         drives.iter().zip(&pools).map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences = decide::size::sentences(&request, &answers);
-    let words = decide::page::PageText {
-        title: format!("How large a {place}"),
-        answers: sentences.clone(),
-        table: decide::size::table(&answers, None),
-        method: decide::size::method(&request, &answers, repeats, None),
-    };
     let limited = !request.slo.limits.is_empty();
-    Ok(Answer {
-        text: whole(&sentences, &words),
-        json: decide::size::json(&request, &answers, repeats).to_string(),
-        html: None,
-        table: csv::decide::size(&answers),
-        meets: !limited || answers.iter().all(|one| one.meets_bytes.is_some()),
-        sentences,
-    })
+    let meets = !limited || answers.iter().all(|one| one.meets_bytes.is_some());
+    Ok(Answer::new(&view::size(&request, &answers), meets, repeats))
 }
 
 /// Results of the crash-consistency tests of pools.

@@ -2,13 +2,13 @@
 
 use lab::{Lab, in_parallel};
 use pyo3::prelude::*;
-use report::{csv, decide};
+use report::decide::view;
 use study::decide::load::Pattern;
 use study::decide::work::Conditions;
 use study::decide::{fill, mix, odds};
 use text::problem::Problems;
 
-use crate::decide::{Answer, AnswerConditions, collect_results, whole};
+use crate::decide::{Answer, AnswerConditions, collect_results};
 use crate::drive::{Drive, host, settings_of, sheets};
 use crate::work::{away, check_range, collect_problems, of_argument, raised};
 
@@ -83,21 +83,7 @@ pub(crate) fn mixed(
         results
     })?;
     let answers = collect_results(results)?;
-    let sentences: Vec<String> = answers.iter().flat_map(decide::mix::answer).collect();
-    let words = decide::page::PageText {
-        title: format!("Mixes of reads and writes, {} in flight", request.depth),
-        answers: sentences.clone(),
-        table: decide::mix::table(&answers, None),
-        method: decide::mix::method(&request, &answers, repeats, None),
-    };
-    Ok(Answer {
-        text: whole(&sentences, &words),
-        json: decide::mix::json(&request, &answers, repeats).to_string(),
-        html: Some(decide::page::mix(&answers, &words)),
-        table: csv::decide::mix(&answers),
-        meets: true,
-        sentences,
-    })
+    Ok(Answer::new(&view::mix(&request, &answers), true, repeats))
 }
 
 /// Options of `fill` other than the drives and the conditions.
@@ -170,21 +156,7 @@ pub(crate) fn filled(
         drives.iter().map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences: Vec<String> = answers.iter().flat_map(decide::fill::answer).collect();
-    let words = decide::page::PageText {
-        title: String::from("How long writes stay fast"),
-        answers: sentences.clone(),
-        table: decide::fill::table(&answers, None),
-        method: decide::fill::method(&request, &answers, repeats, None),
-    };
-    Ok(Answer {
-        text: whole(&sentences, &words),
-        json: decide::fill::json(&request, &answers, repeats).to_string(),
-        html: Some(decide::page::fill(&answers, &words)),
-        table: csv::decide::fill(&answers),
-        meets: true,
-        sentences,
-    })
+    Ok(Answer::new(&view::fill(&request, &answers), true, repeats))
 }
 
 /// Options of `odds` other than the drives.
@@ -248,15 +220,9 @@ pub(crate) fn lost(
         drives.iter().map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences: Vec<String> = answers.iter().flat_map(decide::odds::answer).collect();
-    let table = decide::odds::table(&answers, None);
-    let method = decide::odds::method(&request, &answers, repeats, None);
-    Ok(Answer {
-        text: format!("{}\n\n{table}\n\n{method}", sentences.join("\n")),
-        json: decide::odds::json(&request, &answers, repeats).to_string(),
-        html: None,
-        table: csv::decide::odds(&answers),
-        meets: true,
-        sentences,
-    })
+    Ok(Answer::new(
+        &view::odds(&request, &answers, None),
+        true,
+        repeats,
+    ))
 }

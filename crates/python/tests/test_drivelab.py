@@ -215,7 +215,7 @@ def test_an_answer(tmp_path):
     assert answer and answer.meets
     assert "p4800x-375" in str(answer)
     assert "drivelab.max(['p4800x-375'], slo='p99<100us'" in repr(answer)
-    again = eval(repr(answer).split("Again: ")[1], {"drivelab": dl})
+    again = eval(repr(answer).split("Repeat: ")[1], {"drivelab": dl})
     assert again.json() == answer.json()
     page = answer.save(tmp_path / "max.html")
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

@@ -1,7 +1,6 @@
 //! RAID 5 and RAID 6 while clients write: members die, return and are missing, the server is killed or ends in order, and what was
 //! acknowledged is there, or the array is refused.
 
-use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -10,17 +9,6 @@ use crate::rig::{Client, drivelab, end};
 
 const RAID5: &str = "raid5(3*p4801x-100; chunk=64k, region=1MiB)";
 const RAID6: &str = "raid6(5*p4801x-100; chunk=64k, region=1MiB)";
-
-/// Moves a member's files out of the store, or back.
-fn aside(rig: &Rig, member: u16, back: bool) {
-    let store = rig.folder.path().join("disk.img");
-    for end in ["img", "img.state"] {
-        let name = format!("p4801x-100.{member}.{end}");
-        let (here, there) = (store.join(&name), rig.folder.path().join(&name));
-        let (from, to) = if back { (there, here) } else { (here, there) };
-        fs::rename(from, to).expect("moved");
-    }
-}
 
 #[test]
 fn a_member_that_returned_is_brought_up_and_then_another_may_go() {
@@ -40,14 +28,14 @@ fn a_member_that_returned_is_brought_up_and_then_another_may_go() {
     rig.ok("p4801x-100.1: dies");
     check(&mut client, 2);
     end(server);
-    aside(&rig, 1, false);
+    rig.aside("p4801x-100.1", false);
     let (server, mut client) = rig.serve(RAID5);
     let said = "p4801x-100.1 is missing: raid5 continues without it";
     assert!(rig.log().contains(said), "{}", rig.log());
     check(&mut client, 2);
     write(&mut client, 3);
     end(server);
-    aside(&rig, 1, true);
+    rig.aside("p4801x-100.1", true);
     let (_server, mut client) = rig.serve(RAID5);
     rig.ok("p4801x-100.2: dies");
     check(&mut client, 3);
@@ -88,16 +76,16 @@ fn accept_loss(pool: &str, store: &Path) -> String {
 #[test]
 fn what_a_kill_leaves_in_doubt_is_refused_unless_the_loss_is_accepted() {
     let rig = Rig::new();
-    let store = rig.folder.path().join("disk.img");
+    let store = rig.store();
     let (server, mut client) = rig.serve(RAID5);
     write(&mut client, 1);
     kill(server);
-    aside(&rig, 1, false);
+    rig.aside("p4801x-100.1", false);
     let why = "p4801x-100.1 is missing, old, was absent or is partly unreadable";
     refused(RAID5, &store, why);
     refused(RAID5, &store, "--accept-loss");
     // With all of it there is no doubt.
-    aside(&rig, 1, true);
+    rig.aside("p4801x-100.1", true);
     let (server, mut client) = rig.serve(RAID5);
     check(&mut client, 1);
     rig.ok("p4801x-100.1: dies");
@@ -110,7 +98,7 @@ fn what_a_kill_leaves_in_doubt_is_refused_unless_the_loss_is_accepted() {
 #[test]
 fn a_raid6_opens_without_a_member_where_its_second_parity_leaves_no_doubt() {
     let rig = Rig::new();
-    let store = rig.folder.path().join("disk.img");
+    let store = rig.store();
     let (server, mut client) = rig.serve(RAID6);
     write(&mut client, 1);
     rig.ok("p4801x-100.3: dies");
@@ -120,7 +108,7 @@ fn a_raid6_opens_without_a_member_where_its_second_parity_leaves_no_doubt() {
     check(&mut client, 2);
     write(&mut client, 3);
     kill(server);
-    aside(&rig, 0, false);
-    aside(&rig, 4, false);
+    rig.aside("p4801x-100.0", false);
+    rig.aside("p4801x-100.4", false);
     refused(RAID6, &store, "cannot be computed with certainty");
 }

@@ -64,7 +64,7 @@ fn a_mirror_of_caches_opens_without_the_files_of_one() {
     let (server, mut client) = rig.serve(CACHES);
     write(&mut client, 1);
     kill(server);
-    let store = rig.folder.path().join("disk.img");
+    let store = rig.store();
     for name in ["optane-memory-16.0.img", "optane-memory-16.0.img.state"] {
         fs::rename(store.join(name), rig.folder.path().join(name)).expect("moved");
     }

@@ -1,6 +1,6 @@
 //! A member that has missed writes is not served alone, although its own labels do not say so: `pool.state` does.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -9,32 +9,21 @@ use crate::rig::{Client, end, serve_logged};
 
 const MIRROR: &str = "mirror(2*p4801x-100)";
 
-/// Moves the store of a member out of the folder, or back.
-fn aside(rig: &Rig, member: &str, back: bool) {
-    let store = rig.folder.path().join("disk.img");
-    for end in ["img", "img.state"] {
-        let name = format!("{member}.{end}");
-        let (here, there) = (store.join(&name), rig.folder.path().join(&name));
-        let (from, to) = if back { (there, here) } else { (here, there) };
-        fs::rename(from, to).expect("moved");
-    }
-}
-
 #[test]
 fn a_mirror_member_that_is_behind_is_not_served_alone() {
     let rig = Rig::new();
-    let store = rig.folder.path().join("disk.img");
+    let store = rig.store();
     let (server, mut client) = rig.serve(MIRROR);
     write(&mut client, 1);
     rig.ok("p4801x-100.1: dies");
     write(&mut client, 2);
     kill(server);
-    aside(&rig, "p4801x-100.0", false);
+    rig.aside("p4801x-100.0", false);
     refused(MIRROR, &store, "p4801x-100.1 has missed writes");
     refused(MIRROR, &store, "--accept-loss");
 
     // With the other member, everything is there, and it may be missing once this one is in sync again.
-    aside(&rig, "p4801x-100.0", true);
+    rig.aside("p4801x-100.0", true);
     let (server, mut client) = rig.serve(MIRROR);
     check(&mut client, 2);
     while !rig
@@ -44,15 +33,15 @@ fn a_mirror_member_that_is_behind_is_not_served_alone() {
         std::thread::sleep(Duration::from_millis(20));
     }
     kill(server);
-    aside(&rig, "p4801x-100.0", false);
+    rig.aside("p4801x-100.0", false);
     let (server, mut client) = rig.serve(MIRROR);
     check(&mut client, 2);
     write(&mut client, 3);
     kill(server);
 
     // Now the first member is behind: the pool was opened without it.
-    aside(&rig, "p4801x-100.0", true);
-    aside(&rig, "p4801x-100.1", false);
+    rig.aside("p4801x-100.0", true);
+    rig.aside("p4801x-100.1", false);
     refused(MIRROR, &store, "all present members are old copies");
 }
 
@@ -64,7 +53,7 @@ fn a_member_that_is_behind_is_served_if_the_loss_is_accepted() {
     rig.ok("p4801x-100.1: dies");
     write(&mut client, 2);
     end(server);
-    aside(&rig, "p4801x-100.0", false);
+    rig.aside("p4801x-100.0", false);
     let server = serve_logged(rig.folder.path(), MIRROR, &["--accept-loss"]);
     check(&mut Client::connect(&server), 1);
     end(server);
@@ -77,7 +66,7 @@ fn a_member_that_is_behind_is_served_if_the_loss_is_accepted() {
 fn a_cache_that_is_behind_is_not_served_if_the_other_cannot_read_its_superblocks() {
     let pool = "mirror(2*write-back-cache(cache=optane-memory-16, capacity=950pro-256))";
     let rig = Rig::new();
-    let store = rig.folder.path().join("disk.img");
+    let store = rig.store();
     let (server, mut client) = rig.serve(pool);
     write(&mut client, 1);
     flush(&mut client);

@@ -55,7 +55,7 @@ impl Lives {
     }
 
     fn store(&self) -> PathBuf {
-        self.rig.folder.path().join("disk.img")
+        self.rig.store()
     }
 
     fn kept(&self, generation: u64) -> PathBuf {
@@ -203,7 +203,7 @@ fn an_old_leg_that_went_on_alone_once_may_be_killed_while_it_is_copied_to() {
     write(&mut client, 2);
     flush(&mut client);
     kill(server);
-    let store = rig.folder.path().join("disk.img");
+    let store = rig.store();
     let kept = rig.folder.path().join("kept");
     copy(&store, &kept);
 

@@ -75,6 +75,21 @@ impl Rig {
     pub(crate) fn log(&self) -> String {
         log(self.folder.path())
     }
+
+    /// The store of the pool.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.folder.path().join("disk.img")
+    }
+
+    /// Moves the files of a member out of the store, or back.
+    pub(crate) fn aside(&self, member: &str, back: bool) {
+        for end in ["img", "img.state"] {
+            let name = format!("{member}.{end}");
+            let (here, there) = (self.store().join(&name), self.folder.path().join(&name));
+            let (from, to) = if back { (there, here) } else { (here, there) };
+            fs::rename(from, to).expect("moved");
+        }
+    }
 }
 
 #[test]
@@ -122,14 +137,8 @@ fn what_a_write_back_cache_acknowledged_survives_a_kill() {
     kill(server);
     // Its drives without their cache have an older state: nothing is served, and with the cache the pool is complete
     // again.
-    let store = rig.folder.path().join("disk.img");
-    let aside = |back: bool| {
-        for name in ["optane-memory-16.img", "optane-memory-16.img.state"] {
-            let (here, there) = (store.join(name), rig.folder.path().join(name));
-            let (from, to) = if back { (there, here) } else { (here, there) };
-            fs::rename(from, to).expect("moved");
-        }
-    };
+    let store = rig.store();
+    let aside = |back| rig.aside("optane-memory-16", back);
     aside(false);
     refused(pool, &store, "and is missing");
     aside(true);
@@ -199,14 +208,8 @@ fn a_pool_is_not_started_without_its_log_unless_the_loss_is_accepted() {
     write(&mut client, 2);
     flush(&mut client);
     kill(server);
-    let store = rig.folder.path().join("disk.img");
-    let aside = |back: bool| {
-        for name in ["p4801x-100.img", "p4801x-100.img.state"] {
-            let (here, there) = (store.join(name), rig.folder.path().join(name));
-            let (from, to) = if back { (there, here) } else { (here, there) };
-            fs::rename(from, to).expect("moved");
-        }
-    };
+    let store = rig.store();
+    let aside = |back| rig.aside("p4801x-100", back);
     aside(false);
     refused(pool, &store, "p4801x-100, a log of intent-log, is missing");
     aside(true);
@@ -381,7 +384,7 @@ pub(crate) fn refused(pool: &str, store: &Path, words: &str) {
 #[test]
 fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
     let rigs = [Rig::new(), Rig::new()];
-    let store = |index: usize| rigs[index].folder.path().join("disk.img");
+    let store = |index: usize| rigs[index].store();
     for rig in &rigs {
         let (server, mut client) = rig.serve(MIRROR);
         write(&mut client, 1);
@@ -445,7 +448,7 @@ fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
 #[test]
 fn legs_that_went_on_without_each_other_are_refused() {
     let rig = Rig::new();
-    let store = rig.folder.path().join("disk.img");
+    let store = rig.store();
     let leg = |leg: u32, name: &str| store.join(format!("p4801x-100.{leg}.{name}"));
     let (server, mut client) = rig.serve(MIRROR);
     write(&mut client, 1);

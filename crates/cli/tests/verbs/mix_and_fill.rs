@@ -40,7 +40,7 @@ fn a_flash_drive_falls_off_with_its_first_writes_and_says_so() {
         "{printed}"
     );
     assert!(
-        printed.contains("Again: drivelab mix 9100max-2400"),
+        printed.contains("Repeat: drivelab mix 9100max-2400"),
         "{printed}"
     );
 }

@@ -55,7 +55,7 @@ fn the_answer_says_how_drives_are_repaired_and_where_rates_are_from() {
     assert!(printed.contains("replaced after 3 d"), "{printed}");
     assert!(printed.contains("p4801x-100: 0.2 % (given)"), "{printed}");
     let (_, tables) = printed.split_once("\n\n").expect("tables");
-    for line in tables.lines().filter(|line| !line.starts_with("Again: ")) {
+    for line in tables.lines().filter(|line| !line.starts_with("Repeat: ")) {
         assert!(line.chars().count() <= 80, "{line}");
     }
     let csv = std::fs::read_to_string(folder.path().join("odds.csv")).expect("written");

@@ -140,13 +140,13 @@ fn is_told(folder: &Path, verb: &Verb) {
         "{name}: {}",
         text(&output.stderr)
     );
-    for part in ["seeds 1 to 2", ": model ", "\nAgain: drivelab "] {
+    for part in ["seeds 1 to 2", ": model ", "\nRepeat: drivelab "] {
         assert!(said.contains(part), "{name}: {part}: {said}");
     }
     let again = said
         .lines()
         .last()
-        .and_then(|it| it.strip_prefix("Again: drivelab "));
+        .and_then(|it| it.strip_prefix("Repeat: drivelab "));
     let words = again.expect("the last line").split(' ').count();
     assert_eq!(words, args.len(), "{name}: {said}");
     let csv = std::fs::read_to_string(folder.join("a.csv")).expect("a table");
@@ -160,7 +160,7 @@ fn is_told(folder: &Path, verb: &Verb) {
         let page = std::fs::read_to_string(folder.join("a.html")).expect("a page");
         assert!(
             page.contains("<svg class=\"chart slim\"")
-                && ["Again: drivelab", "Again: <code class=\"again\">drivelab"]
+                && ["Repeat: drivelab", "Repeat: <code class=\"again\">drivelab"]
                     .iter()
                     .any(|again| page.contains(again)),
             "{name}"

@@ -5,7 +5,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::offline::{self, ChildImages, Damage};
+use super::offline::ChildImages;
 use super::planted::{self, Bug};
 use super::{Child, ChildRange, Gather, Promise, Tier, TierContext, TierSettings};
 use crate::command::{Command, Completion, Op};
@@ -69,26 +69,6 @@ impl TierSettings for ConcatConfig {
 
     fn promise(&self, children: &[Promise]) -> Promise {
         Promise::joined(children, 1)
-    }
-
-    /// The tier has no metadata.
-    fn format(
-        &self,
-        children: &[u64],
-        _pool: u128,
-        below: &mut dyn ChildImages,
-    ) -> Result<(), Damage> {
-        offline::all_present(children, below)
-    }
-
-    fn recover(
-        &self,
-        children: &[u64],
-        _pool: u128,
-        below: &mut dyn ChildImages,
-    ) -> Result<Concat, Damage> {
-        offline::all_present(children, below)?;
-        Ok(self.build(children))
     }
 
     fn recovers(&self) -> bool {

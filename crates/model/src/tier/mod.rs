@@ -237,7 +237,8 @@ pub trait TierSettings {
     /// Returns the durability guarantee, derived from those of its children.
     fn promise(&self, children: &[Promise]) -> Promise;
 
-    /// Formats the tier on its children: writes the metadata that [`TierSettings::recover`] needs.
+    /// Formats the tier on its children: writes the metadata that [`TierSettings::recover`] needs. Without an
+    /// implementation of its own, the tier has no metadata.
     ///
     /// # Errors
     /// Why it cannot be formatted.
@@ -247,8 +248,11 @@ pub trait TierSettings {
         pool: u128,
         below: &mut dyn ChildImages,
     ) -> Result<(), Damage> {
-        let _ = (children, pool, below);
-        Err(Damage::Unsupported)
+        let _ = pool;
+        match self.recovers() {
+            true => offline::all_present(children, below),
+            false => Err(Damage::Unsupported),
+        }
     }
 
     /// Recovers the tier from its children after a crash or an orderly shutdown, and repairs it; deviations are
@@ -262,8 +266,11 @@ pub trait TierSettings {
         pool: u128,
         below: &mut dyn ChildImages,
     ) -> Result<Self::Tier, Damage> {
-        let _ = (children, pool, below);
-        Err(Damage::Unsupported)
+        let _ = pool;
+        match self.recovers() {
+            true => offline::all_present(children, below).map(|()| self.build(children)),
+            false => Err(Damage::Unsupported),
+        }
     }
 
     /// Whether [`TierSettings::format`] and [`TierSettings::recover`] support this kind.

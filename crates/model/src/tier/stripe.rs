@@ -7,7 +7,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::offline::{self, ChildImages, Damage};
+use super::offline::ChildImages;
 use super::planted::{self, Bug};
 use super::striping::Striping;
 use super::{Child, ChildRange, Gather, Promise, Tier, TierContext, TierSettings};
@@ -50,26 +50,6 @@ impl TierSettings for StripeConfig {
 
     fn promise(&self, children: &[Promise]) -> Promise {
         Promise::joined(children, 1)
-    }
-
-    /// The tier has no metadata.
-    fn format(
-        &self,
-        children: &[u64],
-        _pool: u128,
-        below: &mut dyn ChildImages,
-    ) -> Result<(), Damage> {
-        offline::all_present(children, below)
-    }
-
-    fn recover(
-        &self,
-        children: &[u64],
-        _pool: u128,
-        below: &mut dyn ChildImages,
-    ) -> Result<Stripe, Damage> {
-        offline::all_present(children, below)?;
-        Ok(self.build(children))
     }
 
     fn recovers(&self) -> bool {

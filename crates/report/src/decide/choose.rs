@@ -281,7 +281,7 @@ pub fn method(
             .named()
             .map(|one| model(&one.drive, one.model, &one.model_text, width)),
     );
-    lines.push(format!("Again: {command}"));
+    lines.push(format!("Repeat: {command}"));
     lines.join("\n")
 }
 

@@ -435,7 +435,7 @@ pub fn method(
     if let Some(one) = answers.iter().find_map(|answer| answer.model.as_ref()) {
         lines.push(known(&one.drive, one.model, &one.model_text, width));
     }
-    lines.push(format!("Again: {command}"));
+    lines.push(format!("Repeat: {command}"));
     lines.join("\n")
 }
 

@@ -16,6 +16,7 @@ mod plot;
 mod screen;
 mod sentences;
 pub mod size;
+pub mod view;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -97,7 +98,7 @@ fn known_and_again<'a>(
 ) -> String {
     let known = drives.into_iter();
     lines.extend(known.map(|(drive, grade, rows)| model(drive, grade, rows, width)));
-    lines.push(format!("Again: {command}"));
+    lines.push(format!("Repeat: {command}"));
     lines.join("\n")
 }
 

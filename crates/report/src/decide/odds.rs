@@ -150,7 +150,7 @@ pub fn method(
         }
     }
     lines.extend(told);
-    lines.push(format!("Again: {command}"));
+    lines.push(format!("Repeat: {command}"));
     lines.join("\n")
 }
 

@@ -17,7 +17,7 @@ use crate::page::look;
 const STYLE: &str = include_str!("page.css");
 const COPY: &str = include_str!("copy.js");
 /// Start of the line with the command that repeats an answer.
-const AGAIN: &str = "Again: ";
+const AGAIN: &str = "Repeat: ";
 
 /// Texts of a page besides its chart.
 pub struct PageText {
@@ -108,28 +108,23 @@ fn latency(slo: &Slo) -> Option<(usize, &Limit)> {
     limits.find(|(_, limit)| limit.figure.is_latency())
 }
 
-/// Returns the page on the highest load: latency by IOPS of all tried loads.
-pub fn max(slo: &Slo, answers: &[max::MaxAnswer], words: &PageText) -> String {
-    let (known, limit) = latency(slo).unzip();
-    let index = known.unwrap_or(0);
+/// Returns the chart of the latency `name` over IOPS, with its limit and the lower limits on IOPS. `titles` are those of
+/// the chart and of its x axis.
+fn latency_chart(
+    titles: [String; 2],
+    name: &str,
+    lines: Vec<Line>,
+    limit: Option<&Limit>,
+    slo: &Slo,
+) -> Plot {
+    let [label, x] = titles;
     let floors = floors(slo);
-    let lines = answers.iter().map(|answer| {
-        let points = answer.open.tried.iter();
-        let points =
-            points.filter_map(|tried| Some((tried.iops, tried.readings.get(index)?.value?)));
-        Line {
-            name: answer.drive.clone(),
-            points: points.collect(),
-        }
-    });
-    let lines: Vec<Line> = lines.collect();
-    let name = limit.map_or("", Limit::name);
-    let points = || lines.iter().flat_map(|line| &line.points);
     let bound = limit.map(|limit| (limit.bound, limit.text.clone()));
-    let plot = Plot {
-        label: format!("{name} over load"),
+    let points = || lines.iter().flat_map(|line| &line.points);
+    Plot {
+        label,
         x: PlotAxis::from_values(
-            "IOPS, open loop",
+            &x,
             points()
                 .map(|point| point.0)
                 .chain(floors.iter().map(|floor| floor.0)),
@@ -145,7 +140,25 @@ pub fn max(slo: &Slo, answers: &[max::MaxAnswer], words: &PageText) -> String {
         limits: bound.into_iter().collect(),
         floors,
         lines,
-    };
+    }
+}
+
+/// Returns the page on the highest load: latency by IOPS of all tried loads.
+pub fn max(slo: &Slo, answers: &[max::MaxAnswer], words: &PageText) -> String {
+    let (known, limit) = latency(slo).unzip();
+    let index = known.unwrap_or(0);
+    let lines = answers.iter().map(|answer| {
+        let points = answer.open.tried.iter();
+        let points =
+            points.filter_map(|tried| Some((tried.iops, tried.readings.get(index)?.value?)));
+        Line {
+            name: answer.drive.clone(),
+            points: points.collect(),
+        }
+    });
+    let name = limit.map_or("", Limit::name);
+    let titles = [format!("{name} over load"), String::from("IOPS, open loop")];
+    let plot = latency_chart(titles, name, lines.collect(), limit, slo);
     let caption = format!(
         "Each point is a load that was tried; dashed lines are the limits.{}",
         not_drawn(others(slo, known))
@@ -280,37 +293,19 @@ pub fn choose(slo: &Slo, answer: &choose::ChooseAnswer, words: &PageText) -> Str
             points: vec![(one.iops, figure(one)?)],
         })
     });
-    let lines: Vec<Line> = lines.collect();
-    let points = || lines.iter().flat_map(|line| &line.points);
     let name = limit.map_or("p99", |(_, limit)| limit.name());
-    let bound = limit.map(|(_, limit)| (limit.bound, limit.text.clone()));
-    let floors = floors(slo);
     let without = answer.candidates.iter().filter(|one| figure(one).is_none());
     let without: Vec<String> = without.map(|one| one.drive.clone()).collect();
     let unknown = match without.is_empty() {
         true => String::new(),
         false => format!(" No {name} is known of {}.", listed(&without)),
     };
-    let plot = Plot {
-        label: format!("{name} over IOPS"),
-        x: PlotAxis::from_values(
-            "IOPS at this load",
-            points()
-                .map(|point| point.0)
-                .chain(floors.iter().map(|floor| floor.0)),
-            true,
-        ),
-        y: PlotAxis::from_values(
-            &format!("{name}, microseconds"),
-            points()
-                .map(|point| point.1)
-                .chain(bound.iter().map(|bound| bound.0)),
-            true,
-        ),
-        limits: bound.into_iter().collect(),
-        floors,
-        lines,
-    };
+    let titles = [
+        format!("{name} over IOPS"),
+        String::from("IOPS at this load"),
+    ];
+    let bounded = limit.map(|(_, limit)| limit);
+    let plot = latency_chart(titles, name, lines.collect(), bounded, slo);
     let caption = format!(
         "Each point is a drive; to the right and below is better. Dashed lines are the limits. If there are many drives, each has a number, counted from the top. A number is at its point if there is space.{unknown}{}",
         not_drawn(others(slo, limit.map(|(index, _)| index)))

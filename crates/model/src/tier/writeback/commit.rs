@@ -129,15 +129,10 @@ impl WriteBack {
     ) {
         let request = self.let_go(now, piece, way);
         let own = &mut self.requests[request];
-        own.left -= 1;
-        if own.status == Status::Success {
-            own.status = done.status;
-        }
-        if own.left > 0 {
+        if !own.part_ended(done) {
             return;
         }
-        // Both were sent at one time: the later one determines the latency.
-        own.anatomy.append(&done.anatomy);
+        // All were sent at one time: the last one determines the latency.
         own.since = now;
         own.overlay(way.buffers());
         self.merging.retain(|&it| it != request);

@@ -175,14 +175,9 @@ impl WriteBack {
         way: &mut W,
     ) {
         let own = &mut self.requests[request];
-        own.left -= 1;
-        if own.status == Status::Success {
-            own.status = done.status;
-        }
-        if own.left > 0 {
+        if !own.part_ended(done) {
             return;
         }
-        own.anatomy.append(&done.anatomy);
         own.since = now;
         own.past = BypassState::Written;
         let (status, units) = (own.status, own.units());

@@ -4,7 +4,7 @@
 use super::DurablePosition;
 use super::ring::UNIT;
 use crate::anatomy::{Anatomy, Part};
-use crate::command::{Command, Op, Payload, Status};
+use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::Buffers;
 use crate::time::{Span, Time};
 
@@ -60,6 +60,20 @@ impl WriteBackRequest {
             left: 0,
             status: Status::Success,
         }
+    }
+
+    /// Records that a command to a child has ended. Returns whether it was the last one. The status is that of the first
+    /// failure.
+    pub(super) fn part_ended(&mut self, done: &Completion) -> bool {
+        self.left -= 1;
+        if self.status == Status::Success {
+            self.status = done.status;
+        }
+        if self.left > 0 {
+            return false;
+        }
+        self.anatomy.append(&done.anatomy);
+        true
     }
 
     /// Returns the units that it overlaps.

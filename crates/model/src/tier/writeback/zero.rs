@@ -132,14 +132,9 @@ impl WriteBack {
         way: &mut W,
     ) {
         let own = &mut self.requests[request];
-        own.left -= 1;
-        if own.status == Status::Success {
-            own.status = done.status;
-        }
-        if own.left > 0 {
+        if !own.part_ended(done) {
             return;
         }
-        own.anatomy.append(&done.anatomy);
         let status = own.status;
         let segment = self.segment_of(request);
         self.zeroing.retain(|&it| it != request);

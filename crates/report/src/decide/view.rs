@@ -1,0 +1,238 @@
+//! An answer as all interfaces show it: sentences, table, method, JSON, CSV and page. The command line and Python select
+//! among them and word nothing of their own. Left out: verdicts, which are exit codes on the command line and values in
+//! Python.
+
+use serde_json::Value;
+use study::decide::check::{Check, CheckAnswer};
+use study::decide::choose::{ChooseAnswer, ChooseRequest, Measure};
+use study::decide::explain::answer::{ExplainAnswer, ExplainRequest};
+use study::decide::fill::{FillAnswer, FillRequest};
+use study::decide::fleet::FleetAnswer;
+use study::decide::life::LifeAnswer;
+use study::decide::likeness::Likeness;
+use study::decide::max::{MaxAnswer, MaxRequest};
+use study::decide::mix::{MixAnswer, MixRequest};
+use study::decide::odds::{OddsAnswer, OddsRequest};
+use study::decide::size::{SizeAnswer, SizeRequest};
+use study::decide::work::Conditions;
+use text::terminal::Width;
+
+use super::page::{self, PageText};
+use crate::csv::{self, Table};
+
+/// An answer that each interface can show.
+pub struct AnswerView<'a> {
+    /// The question, as the title of the page.
+    pub title: String,
+    /// The answer in sentences.
+    pub sentences: Vec<String>,
+    /// The table of `--csv`.
+    pub csv: Table,
+    table: Box<dyn Fn(Width) -> String + 'a>,
+    method: Box<dyn Fn(&str, Width) -> String + 'a>,
+    json: Box<dyn Fn(&str) -> Value + 'a>,
+    /// `None` if the subcommand has no page.
+    page: Option<Box<dyn Fn(&PageText) -> String + 'a>>,
+}
+
+impl<'a> AnswerView<'a> {
+    fn new(
+        title: impl Into<String>,
+        sentences: Vec<String>,
+        csv: Table,
+        table: impl Fn(Width) -> String + 'a,
+        method: impl Fn(&str, Width) -> String + 'a,
+        json: impl Fn(&str) -> Value + 'a,
+    ) -> AnswerView<'a> {
+        AnswerView {
+            title: title.into(),
+            sentences,
+            csv,
+            table: Box::new(table),
+            method: Box::new(method),
+            json: Box::new(json),
+            page: None,
+        }
+    }
+
+    fn with_page(self, page: impl Fn(&PageText) -> String + 'a) -> AnswerView<'a> {
+        AnswerView {
+            page: Some(Box::new(page)),
+            ..self
+        }
+    }
+
+    /// Returns the table as text.
+    pub fn table(&self, width: Width) -> String {
+        (self.table)(width)
+    }
+
+    /// Returns the description of the method, which ends with `command`.
+    pub fn method(&self, command: &str, width: Width) -> String {
+        (self.method)(command, width)
+    }
+
+    /// Returns the answer as JSON.
+    pub fn json(&self, command: &str) -> Value {
+        (self.json)(command)
+    }
+
+    /// Returns sentences, table and method as one text of unlimited width.
+    pub fn text(&self, command: &str) -> String {
+        let (table, method) = (self.table(None), self.method(command, None));
+        format!("{}\n\n{table}\n\n{method}", self.sentences.join("\n"))
+    }
+
+    /// Returns the page, if the subcommand has one.
+    pub fn page(&self, command: &str) -> Option<String> {
+        let page = self.page.as_ref()?;
+        Some(page(&PageText {
+            title: self.title.clone(),
+            answers: self.sentences.clone(),
+            table: self.table(None),
+            method: self.method(command, None),
+        }))
+    }
+}
+
+/// Returns the view of `max`.
+pub fn max<'a>(request: &'a MaxRequest, answers: &'a [MaxAnswer]) -> AnswerView<'a> {
+    AnswerView::new(
+        format!("The highest load within {}", request.slo.text()),
+        super::max::sentences(request, answers),
+        csv::decide::max(answers),
+        |width| super::max::table(request, answers, width),
+        |command, width| super::max::method(request, answers, command, width),
+        |command| super::max::json(request, answers, command),
+    )
+    .with_page(|words| page::max(&request.slo, answers, words))
+}
+
+/// Returns the view of `mix`.
+pub fn mix<'a>(request: &'a MixRequest, answers: &'a [MixAnswer]) -> AnswerView<'a> {
+    AnswerView::new(
+        format!("Mixes of reads and writes, {} in flight", request.depth),
+        answers.iter().flat_map(super::mix::answer).collect(),
+        csv::decide::mix(answers),
+        |width| super::mix::table(answers, width),
+        |command, width| super::mix::method(request, answers, command, width),
+        |command| super::mix::json(request, answers, command),
+    )
+    .with_page(|words| page::mix(answers, words))
+}
+
+/// Returns the view of `fill`.
+pub fn fill<'a>(request: &'a FillRequest, answers: &'a [FillAnswer]) -> AnswerView<'a> {
+    AnswerView::new(
+        "How long writes stay fast",
+        answers.iter().flat_map(super::fill::answer).collect(),
+        csv::decide::fill(answers),
+        |width| super::fill::table(answers, width),
+        |command, width| super::fill::method(request, answers, command, width),
+        |command| super::fill::json(request, answers, command),
+    )
+    .with_page(|words| page::fill(answers, words))
+}
+
+/// Returns the view of `odds`; `usual` is the width for tables and method if no other is given.
+pub fn odds<'a>(
+    request: &'a OddsRequest,
+    answers: &'a [OddsAnswer],
+    usual: Width,
+) -> AnswerView<'a> {
+    AnswerView::new(
+        "Odds of data loss",
+        answers.iter().flat_map(super::odds::answer).collect(),
+        csv::decide::odds(answers),
+        move |width| super::odds::table(answers, width.or(usual)),
+        move |command, width| super::odds::method(request, answers, command, width.or(usual)),
+        |command| super::odds::json(request, answers, command),
+    )
+}
+
+/// Returns the view of `explain`.
+pub fn explain<'a>(
+    request: Option<&'a ExplainRequest>,
+    answers: &'a [ExplainAnswer],
+) -> AnswerView<'a> {
+    AnswerView::new(
+        "Bottleneck of the run",
+        super::explain::sentences(answers),
+        csv::decide::explain(answers),
+        |width| super::explain::table(answers, width),
+        move |command, width| super::explain::method(answers, request, command, width),
+        move |command| super::explain::json(answers, request, command),
+    )
+    .with_page(|words| page::explain(answers, words))
+}
+
+/// Returns the view of `life`.
+pub fn life<'a>(answers: &'a [LifeAnswer], conditions: &'a Conditions) -> AnswerView<'a> {
+    AnswerView::new(
+        "How long they last",
+        super::life::sentences(answers),
+        csv::decide::life(answers),
+        |width| super::life::table(answers, width),
+        |command, width| super::life::method(answers, conditions, command, width),
+        |command| super::life::json(answers, conditions, command),
+    )
+    .with_page(|words| page::life(answers, words))
+}
+
+/// Returns the view of `life --smart`.
+pub fn fleet(answer: &FleetAnswer) -> AnswerView<'_> {
+    AnswerView::new(
+        "How long they last",
+        vec![super::fleet::answer(answer)],
+        csv::fleet(answer),
+        |width| super::fleet::table(answer, width),
+        |command, width| super::fleet::method(answer, command, width),
+        |command| super::fleet::json(answer, command),
+    )
+}
+
+/// Returns the view of `choose`; `like` has the wanted drive and its possible replacements.
+pub fn choose<'a>(
+    request: &'a ChooseRequest,
+    answer: &'a ChooseAnswer,
+    like: Option<(&'a str, &'a [Likeness])>,
+    by: Measure,
+) -> AnswerView<'a> {
+    AnswerView::new(
+        format!("Which drive for {}", request.load.facts().source),
+        super::choose::answer(request, answer, by),
+        csv::decide::choose(answer),
+        |width| super::choose::table(request, answer, width),
+        |command, width| super::choose::method(request, answer, command, width),
+        move |command| super::choose::json(request, answer, like, command),
+    )
+    .with_page(|words| page::choose(&request.slo, answer, words))
+}
+
+/// Returns the view of `check`.
+pub fn check<'a>(
+    check: &'a Check,
+    conditions: &'a Conditions,
+    answers: &'a [CheckAnswer],
+) -> AnswerView<'a> {
+    AnswerView::new(
+        check.software.as_str(),
+        super::check::sentences(check, answers),
+        csv::decide::check(answers),
+        |width| super::check::table(check, answers, width),
+        |command, width| super::check::method(check, conditions, answers, command, width),
+        |command| super::check::json(check, conditions, answers, command),
+    )
+}
+
+/// Returns the view of `size`.
+pub fn size<'a>(request: &'a SizeRequest, answers: &'a [SizeAnswer]) -> AnswerView<'a> {
+    AnswerView::new(
+        "Sizes",
+        super::size::sentences(request, answers),
+        csv::decide::size(answers),
+        |width| super::size::table(answers, width),
+        |command, width| super::size::method(request, answers, command, width),
+        |command| super::size::json(request, answers, command),
+    )
+}

@@ -97,7 +97,7 @@ fn what_the_model_is_set_by_names_its_rows() {
     assert!(without.is_empty(), "{}", without.join("\n"));
 }
 
-/// Only a figure that was read in a document is called specified (decision 0164).
+/// Only a figure that was read in a document is called specified (decision 0067).
 #[test]
 fn a_specified_figure_was_read_in_its_document() {
     use catalogue::Kind;

@@ -1,8 +1,8 @@
 //! Remark on garbage collection for answers that depend on latency percentiles under a write load.
 //!
-//! Below saturation, some drives pace their writes, and others stall writes while all dies collect garbage (decisions
-//! 0149 and 0150). No data sheet states what a drive does. An answer that depends on it names the drives whose model
-//! has no such behaviour from a source.
+//! Below saturation, some drives pace their writes, and others stall writes while all dies collect garbage (decision
+//! 0148). No data sheet states what a drive does. An answer that depends on it names the drives whose model has no such
+//! behaviour from a source.
 
 use catalogue::{DriveSheet, Kind};
 use lab::Outcome;

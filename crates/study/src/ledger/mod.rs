@@ -61,7 +61,7 @@ pub struct LedgerFile {
     pub not_reproduced: Vec<(String, String)>,
     /// Ids of rows that are not yet done.
     pub pending: Vec<String>,
-    /// Rows of the collections that may set a parameter (decision 0068).
+    /// Rows of the collections that may set a parameter (decision 0023).
     pub may_set: Vec<String>,
 }
 

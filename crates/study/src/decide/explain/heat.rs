@@ -1,6 +1,6 @@
 //! Temperature of a drive at a load, and the conditions under which heat would explain a drop of its rate. The answer
 //! is arithmetic with the watts of a simulated run and the single thermal mass and resistance of the drive's file
-//! (`[thermal]`; decision 0070). No run of the model throttles.
+//! (`[thermal]`; decision 0066). No run of the model throttles.
 //!
 //! A drive that throttles by any method settles at a power that keeps it at its temperature limit. So the remaining
 //! share of the rate gives the power that the drive dissipates, and that gives the time at which the limit was

@@ -5,7 +5,7 @@
 //! simulated. [`pairs`]: two of them at once. [`change`]: a change of rate during the run, from a log. [`heat`]:
 //! temperature of the drive. [`answer`]: all of these combined, with the drive's model. [`depth`]: settings that reach
 //! the rating. [`rating`]: source of the rating. [`syncs`]: syncs as a bottleneck. [`runs`]: running and comparing a
-//! case. The method: decision 0070.
+//! case. The method: decision 0066.
 
 pub mod answer;
 pub mod causes;

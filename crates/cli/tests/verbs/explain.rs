@@ -574,7 +574,7 @@ fn what_cannot_be_explained_is_refused_with_all_that_is_wrong() {
     std::fs::write(folder.path().join("bare.json"), bare).expect("a folder of our own");
     let output = drivelab_in(folder.path(), &["explain", "bare.json"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stdout).contains("it has no options of the job"));
+    assert!(text(&output.stdout).contains("the file has no options of the job"));
     let args = ["explain", "bare.json", "--drive", "p4800x-375"];
     let output = drivelab_in(folder.path(), &args);
     assert_eq!(output.status.code(), Some(2));

@@ -157,6 +157,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CMD", conflicts_with = "check")]
     check_server: Option<String>,
 
+    /// Check the file system of each image before the checker, after a mount: e2fsck -fn or xfs_repair -n
+    #[arg(long, conflicts_with = "list")]
+    fsck: bool,
+
     /// Longest time of one check
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span)]
     limit: Duration,
@@ -242,7 +246,12 @@ struct JudgeCommand<'a> {
     command: &'a str,
     /// Whether one process judges many images.
     resident: bool,
+    /// Whether guests check the file system of each image first.
+    fsck: bool,
 }
+
+/// Command of a check that only consists of `--fsck`.
+const NO_CHECK: &str = "true";
 
 impl JudgeCommand<'_> {
     /// Returns the option with the command, quoted for a shell.
@@ -252,7 +261,11 @@ impl JudgeCommand<'_> {
         } else {
             "--check"
         };
-        format!("{option} {}", source::quoted(self.command))
+        let fsck = if self.fsck { "--fsck " } else { "" };
+        match self.fsck && self.command == NO_CHECK {
+            true => String::from("--fsck"),
+            false => format!("{fsck}{option} {}", source::quoted(self.command)),
+        }
     }
 }
 
@@ -260,8 +273,13 @@ impl Args {
     fn judge(&self) -> Option<JudgeCommand<'_>> {
         let spawned = self.check.as_deref().map(|it| (it, false));
         let resident = self.check_server.as_deref().map(|it| (it, true));
-        let (command, resident) = spawned.or(resident)?;
-        Some(JudgeCommand { command, resident })
+        let only_fsck = self.fsck.then_some((NO_CHECK, false));
+        let (command, resident) = spawned.or(resident).or(only_fsck)?;
+        Some(JudgeCommand {
+            command,
+            resident,
+            fsck: self.fsck,
+        })
     }
 }
 
@@ -279,13 +297,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !checks && (args.junit.is_some() || args.html.is_some()) {
         return Err(bad(
             "--junit or --html without a checker",
-            "add --check CMD or --check-server CMD",
+            "add --check CMD, --check-server CMD or --fsck",
         ));
     }
     if !(args.list || args.image.is_some() || checks || writes) {
         return Err(bad(
             "nothing to do",
-            "add --list, --check CMD, --image NAME, --keep-log FILE or --write-log-writes FILE",
+            "add --list, --check CMD, --fsck, --image NAME, --keep-log FILE or --write-log-writes FILE",
         ));
     }
     let outputs = output::requested_files([("--junit", &args.junit), ("--html", &args.html)]);
@@ -417,10 +435,17 @@ fn checker<'a>(
     let command = CheckCommand {
         command: command.command,
         resident: command.resident,
+        fsck: command.fsck,
         limit: args.limit,
         bytes: source.log.head.bytes,
         seed: args.seed.seed,
     };
+    if command.fsck && source.mount.is_none() {
+        return Err(bad(
+            "--fsck: guests mount no file system",
+            "add --fs ext4 or --fs xfs, or check without --fsck",
+        ));
+    }
     let guests = match source.mount.clone() {
         Some(mount) => {
             let kernel = Kernel::find(args.guest_kernel.as_deref())?;

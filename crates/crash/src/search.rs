@@ -36,6 +36,8 @@ pub enum Class {
     Crashed,
     /// The check does not end.
     Hangs,
+    /// The file system has errors after a mount.
+    Fsck,
     /// The image passes, but not after a second power cut during the recovery of the check.
     SecondCut,
 }
@@ -50,6 +52,7 @@ impl Class {
             Class::Rule => "rule",
             Class::Crashed => "crashed",
             Class::Hangs => "hangs",
+            Class::Fsck => "fsck",
             Class::SecondCut => "second cut",
         }
     }

@@ -32,6 +32,8 @@ pub(super) struct CheckCommand<'a> {
     pub(super) command: &'a str,
     /// Whether one process checks many images.
     pub(super) resident: bool,
+    /// Whether guests check the file system of each image first.
+    pub(super) fsck: bool,
     /// Time limit of one check.
     pub(super) limit: Duration,
     /// Bytes of the drive.
@@ -267,6 +269,7 @@ pub(super) fn judgement(status: ExitStatus, said: String, complained: String) ->
         Some("lost") => Some(Class::Lost),
         Some("corrupt") => Some(Class::Corrupt),
         Some("unopenable") => Some(Class::Unopenable),
+        Some("fsck") => Some(Class::Fsck),
         _ => None,
     };
     let class = match (status.code(), named) {

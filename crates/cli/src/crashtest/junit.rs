@@ -10,8 +10,9 @@ use crash::search::{Class, Failure};
 use super::shown::{self, Outcome};
 
 /// Rules, and the classes of failures that violate them.
-const RULES: [(&str, &[Class]); 3] = [
+const RULES: [(&str, &[Class]); 4] = [
     ("opens", &[Class::Unopenable]),
+    ("fsck", &[Class::Fsck]),
     ("acknowledged", &[Class::Lost]),
     (
         "check",
@@ -110,11 +111,17 @@ fn cases(outcome: &Outcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<Case> 
     if !cases.is_empty() {
         return cases;
     }
-    let nothing = rule == "acknowledged" && outcome.source.log.acks.is_empty();
+    let skipped = match rule {
+        "acknowledged" if outcome.source.log.acks.is_empty() => {
+            Some("the program has acknowledged nothing")
+        }
+        "fsck" if !outcome.command.fsck => Some("not tested: add --fsck"),
+        _ => None,
+    };
     vec![Case {
         name: rule.to_owned(),
         failure: None,
-        skipped: nothing.then_some("the program has acknowledged nothing"),
+        skipped,
     }]
 }
 

@@ -313,6 +313,7 @@ impl Recording {
             environment,
             program,
             resident: false,
+            fsck: false,
             limit_ms: 0,
         })
     }

@@ -94,6 +94,7 @@ pub(super) fn judgement(answer: &str) -> Judgement {
         Some("lost") => Class::Lost,
         Some("corrupt") => Class::Corrupt,
         Some("unopenable") => Class::Unopenable,
+        Some("fsck") => Class::Fsck,
         _ => Class::Rule,
     };
     let line = answer.chars().take(200).collect::<String>();

@@ -4,6 +4,8 @@ use std::fs;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
+use crash::log::{Submission, Writer};
+use crash::{Head, Kind};
 use tempfile::TempDir;
 
 use crate::rig::{guest_file, has};
@@ -262,4 +264,71 @@ fn a_failure_names_the_file_and_the_offset_that_were_lost() {
         assert_eq!(place["path"], "/data", "{fs}: {failure:#}");
         assert_eq!(place["offset"], number * 4096, "{fs}: {failure:#}");
     }
+}
+
+/// A log on an ext4: a block of the block bitmap is overwritten, and later restored.
+fn with_errors(place: &Place) {
+    let image = place.0.path().join("image");
+    let made = Command::new("mkfs.ext4")
+        .args(["-q", "-F", "-b", "4096"])
+        .arg(&image)
+        .arg("8M")
+        .output();
+    assert!(made.expect("mkfs.ext4 starts").status.success());
+    let bytes = fs::read(&image).expect("an image");
+    let mut log = Writer::new(&Head {
+        drive: "950pro-256".into(),
+        bytes: bytes.len() as u64,
+        block: 512,
+        part: 4096,
+        volatile: true,
+    });
+    for (number, page) in (0..).zip(bytes.chunks(4096)) {
+        if page.iter().any(|it| *it != 0) {
+            log.base(4096 * number, page);
+        }
+    }
+    // The first descriptor of a group begins with the block of its bitmap.
+    let bitmap = u32::from_le_bytes(bytes[4096..4100].try_into().expect("four"));
+    let bitmap = 4096 * u64::from(bitmap);
+    let right = &bytes[bitmap as usize..][..4096];
+    for data in [&[0; 4096][..], right] {
+        for kind in [Kind::Write, Kind::Flush] {
+            let submission = Submission {
+                kind,
+                fua: false,
+                offset: bitmap,
+                bytes: 4096,
+            };
+            let number = log.submit(submission, &mut |into| {
+                into.copy_from_slice(data);
+                true
+            });
+            log.complete(number.expect("data"), true);
+        }
+    }
+    fs::write(place.0.path().join("run.dlog"), log.bytes).expect("written");
+}
+
+#[test]
+fn errors_of_the_file_system_that_the_checker_does_not_see_are_found_by_fsck() {
+    let Some(place) = Place::new() else { return };
+    with_errors(&place);
+    let from = ["--from", "run.dlog", "--fs", "ext4"];
+    let (code, said) = place.run(&[&from[..], &["--check", "true"]].concat());
+    assert_eq!(code, 0, "{said}");
+    let fsck = ["--fsck", "--junit", "crash.xml"];
+    let (code, said) = place.run(&[&from[..], &fsck].concat());
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("FAILED     fsck: "), "{said}");
+    let again = said
+        .lines()
+        .find(|it| it.contains("again "))
+        .expect("a command");
+    assert!(again.ends_with(" --fsck"), "{again}");
+    let junit = fs::read_to_string(place.0.path().join("crash.xml")).expect("a file");
+    assert!(junit.contains("<failure type=\"fsck\""), "{junit}");
+    let (code, said) = place.run(&["--from", "run.dlog", "--fs", "none", "--fsck"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("add --fs ext4"), "{said}");
 }

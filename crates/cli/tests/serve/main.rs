@@ -1,5 +1,6 @@
 //! `drivelab serve` from outside: its output, its refusals, and its data after a kill.
 
+mod agreement;
 mod arrays;
 mod counted;
 mod durable;

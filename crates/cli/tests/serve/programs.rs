@@ -169,8 +169,9 @@ fn a_missing_flush_is_found_on_a_volatile_cache_and_again_by_the_printed_command
     let read = |name: &str| fs::read_to_string(place.0.path().join(name)).expect("a file");
     let junit = read("crash.xml");
     for part in [
-        r#"<testsuite name="drivelab crashtest 950pro-256" tests="3" failures="1""#,
+        r#"<testsuite name="drivelab crashtest 950pro-256" tests="4" failures="1""#,
         r#"name="opens"/>"#,
+        r#"<skipped message="not tested: add --fsck"/>"#,
         r#"name="acknowledged"/>"#,
         r#"<failure type="corrupt" message="corrupt: order "#,
     ] {
@@ -382,7 +383,7 @@ fn result_files_need_a_checker_and_a_place() {
     for (args, part) in [
         (
             &["--html", "crash.html"][..],
-            "--check CMD or --check-server CMD",
+            "--check CMD, --check-server CMD or --fsck",
         ),
         (&nowhere, "--junit no/such/folder.xml"),
     ] {

@@ -270,6 +270,14 @@ fn judge(
     resident: &mut Option<Resident>,
 ) -> io::Result<Message> {
     let at = |name: &str| Path::new(SHARED).join(name).display().to_string();
+    let unsound = match job.fsck && !order.list {
+        true => fsck(job, device)?,
+        false => None,
+    };
+    if let Some(message) = unsound {
+        forget_image()?;
+        return Ok(message);
+    }
     let message = match mount_drive(device, &job.mount, job.eager) {
         Err(error) => Message::Unmountable(error.to_string()),
         Ok(()) if order.list => {
@@ -297,6 +305,43 @@ fn judge(
     };
     forget_image()?;
     Ok(message)
+}
+
+/// Checks the file system of an image after a mount, which replays its journal. Returns the message if it has errors.
+fn fsck(job: &Job, device: &str) -> io::Result<Option<Message>> {
+    if let Err(error) = mount_drive(device, &job.mount, job.eager) {
+        return Ok(Some(Message::Unmountable(error.to_string())));
+    }
+    if !is_unmounted()? {
+        return Err(io::Error::other(
+            "the file system stays in use without a program",
+        ));
+    }
+    let (name, options): (_, &[&str]) = match job.mount.file_system {
+        FileSystem::Ext4 => ("e2fsck", &["-f", "-n"]),
+        FileSystem::Xfs => ("xfs_repair", &["-n"]),
+    };
+    let mut command = Command::new(name);
+    set_environment(&mut command, job);
+    let output = doing(name, command.args(options).arg(device).output())?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    let said = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    // The lines that name errors precede the summary.
+    let is_error = |line: &&str| {
+        !line.is_empty()
+            && !["e2fsck ", "Pass ", "Phase "]
+                .iter()
+                .any(|it| line.starts_with(it))
+    };
+    let line = said
+        .iter()
+        .flat_map(|it| it.lines())
+        .map(str::trim)
+        .find(is_error);
+    let line = line.map_or_else(|| output.status.to_string(), str::to_owned);
+    Ok(Some(Message::Unsound(format!("fsck: {line}"))))
 }
 
 /// Checks one image by a resident checker, which keeps running.

@@ -72,6 +72,8 @@ pub(in crate::crashtest) struct Job {
     pub(in crate::crashtest) program: Vec<String>,
     /// Whether the program is a resident checker.
     pub(in crate::crashtest) resident: bool,
+    /// Whether the file system is checked before the program.
+    pub(in crate::crashtest) fsck: bool,
     /// Time limit of a check in milliseconds.
     pub(in crate::crashtest) limit_ms: u64,
 }
@@ -118,6 +120,8 @@ pub(in crate::crashtest) enum Message {
     Hung,
     /// The file system cannot be mounted, for this reason.
     Unmountable(String),
+    /// The file system has errors: the last line of its checker.
+    Unsound(String),
     /// The guest has given up, for this reason.
     Failed(String),
     /// The task is done.

@@ -66,6 +66,7 @@ impl GuestChecks {
                 let line = format!("unopenable: {kind} does not mount: {why}");
                 Judgement::Failed(Class::Unopenable, line)
             }
+            Some(Message::Unsound(line)) => Judgement::Failed(Class::Fsck, line),
             Some(Message::Answered(line)) => resident::judgement(&line),
             Some(Message::Gone(why)) => Judgement::Failed(Class::Crashed, why),
             Some(Message::Hung) => check::hung(command.limit),
@@ -153,6 +154,7 @@ impl GuestChecks {
             environment,
             program: ["sh", "-c", command.command].map(str::to_owned).into(),
             resident: command.resident,
+            fsck: command.fsck,
             limit_ms: u64::try_from(command.limit.as_millis()).unwrap_or(u64::MAX),
         };
         let mut guest = Guest::start(&self.kernel, &job, folder, None, &[])?;

@@ -17,6 +17,7 @@ mod locate;
 mod nand;
 pub mod option;
 mod pool;
+mod qos;
 mod raid0;
 mod ram;
 mod ratings;
@@ -45,6 +46,7 @@ use locate::{
     CatalogueFile, Home, built_in, built_in_paths, built_in_pool, locate, pool_paths, stem,
 };
 pub use pool::{ChildRole as PoolRole, PoolSheet, TierSheet, TunableSetting, text_of_expression};
+pub use qos::QosBound;
 pub use ratings::{RatedQuantity, Ratings};
 use section::Findings;
 pub use section::Section;

@@ -3,11 +3,13 @@
 //! against them.
 //!
 //! A file that names its document (`sheet = "..."`) may give a figure as the sheet prints it, without kind and
-//! source. Not included: ratings of mixes and of quality of service, because sheets give them in too many forms.
+//! source. Bounds on percentiles (`[[ratings.qos]]`) are in `qos.rs`. Not included: ratings of mixes, because sheets give
+//! them in too many forms.
 
 use model::Span;
 use text::quantity::Rate;
 
+use super::qos::{self, QosBound};
 use super::section::Section;
 
 /// A rated quantity.
@@ -120,6 +122,8 @@ pub struct Ratings {
     pub span: Option<u64>,
     /// Bytes of host data that the SLC cache of an empty drive holds, if published.
     pub slc_cache: Option<u64>,
+    /// Bounds on percentiles of random 4 KiB I/Os.
+    pub qos: Vec<QosBound>,
 }
 
 impl Ratings {
@@ -153,6 +157,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Option<Ratings> {
         slc_cache: section.maybe("slc_cache", |section, key| {
             section.bytes(key, 1_000_000..=1 << 50)
         }),
+        qos: qos::read(&mut section),
     };
     for (one, other) in [
         (RatedQuantity::ReadLatency, RatedQuantity::ReadsAtOne),

@@ -6,6 +6,8 @@
 //! Dropping the section reports the keys that no getter has read, so a reader cannot forget to check for misspelt
 //! keys.
 
+mod tables;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};

@@ -6,6 +6,7 @@ use std::fs;
 use proptest::prelude::*;
 
 const RAM_DISK: &str = include_str!("../../../catalogue/ram/ram-disk.toml");
+const P4800X: &str = include_str!("../../../catalogue/xpoint/p4800x-375.toml");
 
 /// Returns a drive file with only the required keys, and with places to break it.
 fn drive_with(root: &str, ram: &str) -> String {
@@ -207,6 +208,71 @@ fn a_drive_takes_from_its_family_what_it_does_not_say() {
 }
 
 /// Returns a RAID-0 of these members with the given capacity.
+/// A bound on a percentile names its own document, and a wrong bound is reported with its key and place.
+#[test]
+fn bounds_on_percentiles_are_read_and_checked() {
+    let drive = catalogue::drive_from_text("test.toml", P4800X).expect("it is right");
+    let bounds = &drive.ratings.as_ref().expect("it has ratings").qos;
+    let words: Vec<String> = bounds.iter().map(catalogue::QosBound::words).collect();
+    assert_eq!(
+        words[..2],
+        ["reads at QD1, p99.999", "reads at QD16, p99.999"]
+    );
+    assert_eq!((bounds[3].writes, bounds[3].bound.us()), (true, 200.0));
+    let figure = drive.figure("ratings.qos.3.bound").expect("it is a figure");
+    assert_eq!(
+        (figure.kind, &*figure.value),
+        (catalogue::Kind::Spec, "100 us")
+    );
+    assert_eq!(
+        figure.source,
+        "Intel's ratings, as the table of S4 prints them"
+    );
+    let wrong = |from: &str, to: &str| messages(&P4800X.replacen(from, to, 1));
+    for (from, to, said) in [
+        (
+            "direction = \"read\"",
+            "direction = \"reads\"",
+            "`ratings.qos.1.direction` is not one of the choices",
+        ),
+        (
+            "percentile = 99.999",
+            "percentile = 100",
+            "`ratings.qos.1.percentile` is out of range",
+        ),
+        (
+            "bound = \"60 us\"",
+            "bound = 60",
+            "`ratings.qos.1.bound` is not",
+        ),
+        (
+            "bound = \"60 us\"",
+            "bound = \"60 us\"\nblock = 4096",
+            "unknown key `ratings.qos.1.block`",
+        ),
+        (
+            "depth = 16",
+            "depth = 1",
+            "two bounds on reads at QD1, p99.999",
+        ),
+        (
+            "sheet = \"Intel's ratings, as the table of S4 prints them\"\n",
+            "",
+            "`ratings.qos.1.direction` has no kind",
+        ),
+    ] {
+        let found = wrong(from, to);
+        assert!(
+            found.contains(said) && found.contains("test.toml:"),
+            "{to}: {found}"
+        );
+    }
+    let one = P4800X.split("[[ratings.qos]]").collect::<Vec<_>>();
+    let one = format!("{}[ratings.qos]{}{}", one[0], one[1], "[xpoint.medium]\n");
+    let found = messages(&one);
+    assert!(found.contains("not a list of tables"), "{found}");
+}
+
 fn raid(capacity: &str, members: &str) -> String {
     let root = format!(
         "capacity = {{ value = \"{capacity}\", kind = \"spec\", source = \"S4-016\" }}\n{FORMATS}"

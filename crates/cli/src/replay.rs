@@ -248,6 +248,10 @@ fn show(
     writeln!(out, "{}\n", report::replay::trace_lines(trace))?;
     let width = output::width();
     writeln!(out, "{}\n", report::replay::table(rows, width))?;
+    let singles = report::replay::single_latencies(rows, width);
+    if !singles.is_empty() {
+        writeln!(out, "{singles}")?;
+    }
     writeln!(out, "{}", report::replay::drives_table(rows, width))?;
     write!(out, "{}", report::replay::anatomy(rows, width))?;
     write!(out, "{}", report::replay::between_faults(rows, width))?;

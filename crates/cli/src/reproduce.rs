@@ -1,14 +1,17 @@
 //! `drivelab reproduce`: the published figures and claims, recomputed and judged.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use catalogue::DriveSheet;
+use lab::to_the_end;
 use report::csv;
-use study::ledger::support::Supports;
+use study::ledger::support::{Supports, measured_drives};
 use study::ledger::{
     self, AgainstSheet, COLLECTIONS, LedgerFile, Reproduction, SOURCES, Selection, Summary,
-    is_source,
+    is_source, qos,
 };
 use text::problem::{Place, Problem, Problems};
 
@@ -46,7 +49,7 @@ pub(crate) struct Args {
     ledgers: Vec<PathBuf>,
 
     /// Instead of the rows, compare the errors of the predictions with the errors of the data-sheet values (latency,
-    /// IOPS and bandwidth)
+    /// IOPS and bandwidth), and the models with the percentiles that data sheets guarantee
     #[arg(long)]
     against_sheet: bool,
 
@@ -114,14 +117,36 @@ fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Resu
     }
     let width = output::width();
     let text = match args.against_sheet {
-        true => report::reproduce::against_sheet(
-            &AgainstSheet::from_reproduction(files, reproduction)?,
-            width,
-        ),
+        true => {
+            let found = AgainstSheet::from_reproduction(files, reproduction)?;
+            let bounds = qos::against_sheets(&drives_of(args, files, reproduction)?, &to_the_end)?;
+            let found = report::reproduce::against_sheet(&found, width);
+            format!("{found}\n\n{}", report::reproduce::qos(&bounds, width))
+        }
         false => report::reproduce::text(reproduction, width),
     };
     writeln!(io::stdout().lock(), "{text}")?;
     Ok(())
+}
+
+/// Returns the drives that the selected rows measure; without a selection, all drives of the catalogue.
+fn drives_of(
+    args: &Args,
+    files: &[LedgerFile],
+    reproduction: &Reproduction,
+) -> Result<Vec<DriveSheet>, Problems> {
+    if args.sources.is_empty() && args.rows.is_empty() && args.ledgers.is_empty() {
+        return catalogue::drives();
+    }
+    let rows: BTreeSet<&str> = reproduction
+        .results
+        .iter()
+        .map(|result| &*result.row.id)
+        .collect();
+    let measured = measured_drives(files).into_iter();
+    let selected = measured.filter(|(id, _)| rows.contains(id));
+    let drives: BTreeSet<&str> = selected.flat_map(|(_, drives)| drives).collect();
+    drives.into_iter().map(catalogue::drive).collect()
 }
 
 /// Returns problems that would prevent writing the requested files.

@@ -2,6 +2,7 @@
 
 use model::{Gauge, Span, Time};
 use statistics::{Histogram, ThreadOutcome};
+use workload::replay::SingleLatencies;
 
 use crate::act::tested::ActResult;
 use crate::gauges::OverTime;
@@ -51,6 +52,8 @@ pub enum OutcomeDetail {
 pub struct ReplayResult {
     /// Recorded response times, for reads and writes; empty if the trace has none.
     pub recorded: [Histogram; 2],
+    /// Simulated latencies compared one by one with the recorded ones, for reads and writes.
+    pub singles: [SingleLatencies; 2],
     /// Number of requests whose addresses were folded into the drive.
     pub wrapped: u64,
     /// Number of reads and writes of zero bytes, which were skipped.

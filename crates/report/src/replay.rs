@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use lab::{Measured, Outcome, ReplayResult};
 use statistics::{BAND_EDGES, Band, Histogram};
 use text::digits;
-use text::terminal::{Width, folded, plain};
-use workload::replay::Pace;
+use text::terminal::{Width, folded, paragraph, plain};
+use workload::replay::{Pace, SingleLatencies};
 use workload::trace::{Totals, Trace};
 
 use crate::cells::{PERCENTILES, align, grouped, latencies, significant};
@@ -57,6 +57,16 @@ impl ReplayRow {
             .into_iter()
             .filter(|(_, measured, _)| measured.ios + measured.errors > 0)
         })
+    }
+
+    /// Returns the kinds of requests with recorded latencies, compared one by one.
+    fn singles(&self) -> impl Iterator<Item = (&'static str, &SingleLatencies, &Histogram)> {
+        let kinds = ["read", "write"].into_iter();
+        let recorded = self.replayed.singles.iter().zip(&self.replayed.recorded);
+        let all = kinds
+            .zip(recorded)
+            .map(|(kind, (single, recorded))| (kind, single, recorded));
+        all.filter(|(_, single, _)| single.compared > 0)
     }
 }
 
@@ -141,6 +151,39 @@ pub fn table(rows: &[ReplayRow], width: Width) -> String {
     }
     align(&mut table, 2);
     folded(&table, 2, width)
+}
+
+/// Returns, for each drive and kind of request with recorded latencies, the share of single latencies that are within
+/// 10 % of the recorded ones, next to that of a constant, the recorded median. Empty if the trace has none.
+pub fn single_latencies(rows: &[ReplayRow], width: Width) -> String {
+    let mut text = String::new();
+    for row in rows {
+        for (kind, single, recorded) in row.singles() {
+            let (Some(share), Some(constant)) = (single.share(), median_share(recorded)) else {
+                continue;
+            };
+            let what = format!(
+                "{:.1} % of {} recorded {kind} latencies are reproduced within 10 %, one by one. A constant, the \
+                 recorded median, is that close to {:.1} %.",
+                share * 100.0,
+                grouped(single.compared),
+                constant * 100.0
+            );
+            text.push_str(&paragraph(&format!("{}: ", row.drive), &what, width));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Returns the share of recorded latencies within 10 % of their median, at the resolution of the histogram.
+fn median_share(recorded: &Histogram) -> Option<f64> {
+    let median = recorded.quantile(50.0)?.ns() as f64;
+    let close = |middle: f64| (median - middle).abs() <= middle * SingleLatencies::CLOSE;
+    let buckets = recorded.buckets();
+    let within = buckets.filter(|&(low, width, _)| close(low as f64 + width as f64 / 2.0));
+    let within: u64 = within.map(|(_, _, count)| count).sum();
+    Some(within as f64 / recorded.count().max(1) as f64)
 }
 
 /// Returns the utilisation of each drive, and its costs.
@@ -347,6 +390,13 @@ fn drive_json(row: &ReplayRow) -> Value {
         });
         if let Some(recorded) = recorded.filter(|recorded| recorded.count() > 0) {
             figures["recorded_us"] = latency_json(recorded);
+        }
+        if let Some((_, single, recorded)) = row.singles().find(|(one, ..)| *one == kind) {
+            figures["within_10_percent"] = json!({
+                "requests": single.compared,
+                "share": single.share(),
+                "share_of_recorded_median": median_share(recorded),
+            });
         }
         drive.insert(kind.into(), figures);
     }

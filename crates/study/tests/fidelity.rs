@@ -1,16 +1,22 @@
-//! The tables of `docs/fidelity.md` are those of the last run of the ledger. `INSTA_UPDATE=always` rewrites them.
+//! The tables of `docs/fidelity.md` are those of the last run of the ledger. The table of quality of service is computed
+//! here: each bound of a data sheet is compared with the model. `INSTA_UPDATE=always` rewrites the tables.
 
 use std::fs;
 use std::path::Path;
 
+use study::ledger::qos;
+
 /// Returns the generated blocks: the name in the file's comments, and the text.
-fn blocks() -> [(&'static str, String); 2] {
+fn blocks() -> [(&'static str, String); 3] {
+    let drives = catalogue::drives().expect("the built-in drives load");
+    let bounds = qos::against_sheets(&drives, &lab::to_the_end).expect("each bound has its run");
     let tables = study::ledger::support::tables().expect("the built-in drives load");
     [
         (
             "beside the data sheet",
             study::ledger::support::against_sheet(),
         ),
+        ("quality of service", qos::table(&bounds)),
         ("tables", tables),
     ]
 }
@@ -39,6 +45,6 @@ fn the_tables_are_those_of_the_last_run() {
         return;
     }
     panic!(
-        "docs/fidelity.md is older than ledger/support.json: run this test with INSTA_UPDATE=always"
+        "docs/fidelity.md is older than ledger/support.json or than a model: run this test with INSTA_UPDATE=always"
     );
 }

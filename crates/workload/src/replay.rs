@@ -237,6 +237,33 @@ fn timed_ios(trace: &Trace) -> Arc<[TimedIo]> {
     .collect()
 }
 
+/// Number of requests whose simulated latency is close to the recorded one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SingleLatencies {
+    /// Requests with a recorded latency above zero.
+    pub compared: u64,
+    /// Requests whose simulated latency differs from the recorded one by at most 10 %.
+    pub close: u64,
+}
+
+impl SingleLatencies {
+    /// Maximum difference of a close latency, as a share of the recorded one.
+    pub const CLOSE: f64 = 0.1;
+
+    /// Returns the share of close latencies, 0 to 1; `None` if none was compared.
+    pub fn share(&self) -> Option<f64> {
+        (self.compared > 0).then(|| self.close as f64 / self.compared as f64)
+    }
+
+    fn add(&mut self, recorded: Span, simulated: Span) {
+        let (recorded, simulated) = (recorded.us(), simulated.us());
+        if recorded > 0.0 {
+            self.compared += 1;
+            self.close += u64::from((simulated - recorded).abs() <= recorded * Self::CLOSE);
+        }
+    }
+}
+
 /// State of an outstanding command.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outstanding {
@@ -244,6 +271,8 @@ struct Outstanding {
     submitted: Time,
     bytes: u32,
     kind: u8,
+    /// Recorded latency.
+    recorded: Option<Span>,
 }
 
 /// A running trace.
@@ -268,6 +297,8 @@ pub struct Replay<'a> {
     pub depths: [u64; 7],
     /// Recorded response times of reads and of writes.
     pub recorded: [Histogram; 2],
+    /// Simulated latencies compared one by one with the recorded ones, of reads and of writes.
+    pub singles: [SingleLatencies; 2],
     series_every: Span,
 }
 
@@ -305,6 +336,7 @@ impl<'a> Replay<'a> {
             measured: Default::default(),
             depths: [0; 7],
             recorded: Default::default(),
+            singles: Default::default(),
             series_every,
         };
         replay.look_ahead();
@@ -374,6 +406,7 @@ impl<'a> Replay<'a> {
             submitted: now,
             bytes,
             kind,
+            recorded: request.latency,
         };
         let class = u32::BITS - 1 - self.outstanding().leading_zeros();
         self.depths[class.min(6) as usize] += 1;
@@ -415,6 +448,10 @@ impl model::engine::Workload for Replay<'_> {
             .anatomy
             .add(Part::QueueSlot, slot.submitted.since(slot.due));
         let latency = now.since(slot.due);
+        let single = self.singles.get_mut(usize::from(slot.kind));
+        if let (Some(recorded), Some(single)) = (slot.recorded, single) {
+            single.add(recorded, latency);
+        }
         let measured = &mut self.measured[usize::from(slot.kind)];
         measured.count(&completion, slot.bytes, latency, None, self.series_every);
     }

@@ -113,6 +113,7 @@ pub(crate) fn run(
         phases: played.phases,
         of: OutcomeDetail::Trace(Box::new(ReplayResult {
             recorded: workload.recorded,
+            singles: workload.singles,
             wrapped: layout.wrapped,
             empty: layout.empty,
             widened: layout.widened,

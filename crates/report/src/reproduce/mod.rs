@@ -4,7 +4,7 @@ mod against_sheet;
 mod chart;
 pub mod page;
 
-pub use against_sheet::against_sheet;
+pub use against_sheet::{against_sheet, qos};
 
 use comfy_table::CellAlignment;
 use serde::Serialize;

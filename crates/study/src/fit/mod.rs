@@ -40,6 +40,7 @@ pub use recipe::{
 };
 pub use rows::spots_of;
 pub use sensitivity::{Sensitivity, sensitivity};
+pub(crate) use sheet::small;
 pub use sheet::{FromSheet, RatingResult, TOLERANCE, from_sheet, ratings};
 pub use write::rewritten;
 

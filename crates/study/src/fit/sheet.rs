@@ -10,7 +10,7 @@
 //! drive, whose reads are of data that has just been written (decision 0010). A host is simulated too, as the maker
 //! used one. Source of the method: decision 0067.
 //!
-//! Not modelled: ratings that no figure is solved for (mixes, quality of service); folding of a full SLC cache, whose
+//! Not modelled: ratings that no figure is solved for (mixes; for quality of service see `ledger/qos.rs`); folding of a full SLC cache, whose
 //! writes are taken to be those of the cells without the cache.
 
 use catalogue::{DataSheet, DriveSheet, HostSheet, Kind, RatedQuantity, Ratings, SolvedFigure};
@@ -253,7 +253,7 @@ impl RatingRun<'_> {
 }
 
 /// Returns a small drive that is built in a moment, for runs of a second.
-fn small(config: &DriveConfig) -> DriveConfig {
+pub(crate) fn small(config: &DriveConfig) -> DriveConfig {
     const LEAST: u64 = 64_000_000_000;
     let mut small = config.shrunk((config.capacity_bytes() / 16).max(LEAST));
     if let (DriveConfig::Nand(whole), DriveConfig::Nand(small)) = (config, &mut small) {

@@ -1,26 +1,29 @@
 //! Comparison of the models with a formula over three numbers of a maker's data sheet. For each direction, the numbers
-//! are the latency at QD1, the random IOPS and the sequential bandwidth; the formula is
-//! `x = min(depth / (L + (bs - 4 KiB) / W), M, W / bs)`. By Little's law the latency is then `depth / x`. A data sheet
-//! does not describe the distribution of latencies, so this value is also used for percentiles.
+//! are the latency at QD1, the random IOPS and the sequential bandwidth (`formula.rs`). A data sheet does not describe
+//! the distribution of latencies, so the formula's latency is also used for percentiles.
 //!
-//! Compared are predicted rows that are judged by a number and whose runs have one kind of I/O without pauses or
-//! flushes, on drives whose files have the three numbers (`[ratings]`). No part of the formula is set from any row.
-//! Not compared: the host, which a data sheet does not describe, and mixes, for which no such formula is established.
+//! Compared are predicted rows that are judged by a number, on drives whose files have the three numbers (`[ratings]`).
+//! Their runs have one kind of I/O, or rate-limited reads and writes together, without pauses or flushes. Rows are
+//! grouped by load, because models and formula have different errors under a write load. No part of the formula is set
+//! from any row. Not compared: the host, which a data sheet does not describe, and mixes without a rate.
 
+mod formula;
+
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::class::percentile;
 use super::expression::{ExpressionError, Value};
-use super::figure::{FigureDirection, FigureQuantity, RunFigure, Statistic};
+use super::figure::{FigureQuantity, RunFigure, Statistic};
 use super::{
     Evidence, LedgerFile, LedgerMeasurement, LedgerRow, PublishedValue, Reproduction, RowResult,
     Work, measure,
 };
-use catalogue::{DriveSheet, RatedQuantity};
+use catalogue::DriveSheet;
+use formula::NO_SHEET;
 use text::problem::Problems;
-use workload::job::{BlockSizes, Job, Mix, SyncMode};
 
 /// Kind of a row's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +89,39 @@ impl MetricKind {
     }
 }
 
+/// Load of a row's run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoadKind {
+    /// Nothing but reads.
+    ReadsAlone,
+    /// Nothing but writes.
+    WritesAlone,
+    /// Reads while the drive is also written.
+    ReadsUnderLoad,
+    /// Writes while other jobs also use the drive.
+    WritesUnderLoad,
+}
+
+impl LoadKind {
+    /// All kinds, in the order of tables.
+    pub const ALL: [LoadKind; 4] = [
+        LoadKind::ReadsAlone,
+        LoadKind::WritesAlone,
+        LoadKind::ReadsUnderLoad,
+        LoadKind::WritesUnderLoad,
+    ];
+
+    /// Returns the name of the kind for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LoadKind::ReadsAlone => "reads alone",
+            LoadKind::WritesAlone => "writes alone",
+            LoadKind::ReadsUnderLoad => "reads under a write load",
+            LoadKind::WritesUnderLoad => "writes under load",
+        }
+    }
+}
+
 /// Errors of a set of figures.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -142,8 +178,8 @@ pub struct KindErrors {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgainstSheet {
-    /// Errors by kind, in the order of [`MetricKind::ALL`].
-    pub kinds: [KindErrors; 4],
+    /// Errors by load, in the order of [`LoadKind::ALL`], and by kind of figure, in the order of [`MetricKind::ALL`].
+    pub loads: [[KindErrors; 4]; 4],
     /// Predicted rows with a number that are not compared, by reason.
     pub left_out: BTreeMap<String, usize>,
 }
@@ -164,7 +200,7 @@ impl AgainstSheet {
                 sheets.insert(&measurement.drive, sheet);
             }
         }
-        let mut ratios: [Vec<(f64, f64)>; 4] = Default::default();
+        let mut ratios: [[Vec<(f64, f64)>; 4]; 4] = Default::default();
         let mut left_out = BTreeMap::new();
         for result in &reproduction.results {
             let judged =
@@ -173,26 +209,42 @@ impl AgainstSheet {
                 continue;
             };
             match compared(files, &sheets, result) {
-                Ok((kind, model, sheet)) => {
-                    ratios[kind as usize].push((model / published, sheet / published));
+                Ok(row) => {
+                    let found = (row.model / published, row.sheet / published);
+                    ratios[row.load as usize][row.kind as usize].push(found);
                 }
                 Err(why) => *left_out.entry(why.0).or_default() += 1,
             }
         }
-        let kinds = ratios.map(|ratios| {
+        let errors = |ratios: Vec<(f64, f64)>| {
             let (models, of_sheets): (Vec<f64>, Vec<f64>) = ratios.into_iter().unzip();
             KindErrors {
                 rows: models.len(),
                 model: ErrorSummary::from_ratios(&models),
                 sheet: ErrorSummary::from_ratios(&of_sheets),
             }
-        });
-        Ok(AgainstSheet { kinds, left_out })
+        };
+        Ok(AgainstSheet {
+            loads: ratios.map(|kinds| kinds.map(errors)),
+            left_out,
+        })
+    }
+
+    /// Returns the kinds of figures that have rows, by load.
+    pub fn groups(&self) -> impl Iterator<Item = (LoadKind, MetricKind, &KindErrors)> {
+        LoadKind::ALL
+            .iter()
+            .zip(&self.loads)
+            .flat_map(|(load, kinds)| {
+                let kinds = MetricKind::ALL.iter().zip(kinds);
+                let used = kinds.filter(|(_, errors)| errors.rows > 0);
+                used.map(|(kind, errors)| (*load, *kind, errors))
+            })
     }
 
     /// Returns the errors rounded to a few digits, so that a file of them changes only when the errors do.
     pub(super) fn rounded(mut self) -> AgainstSheet {
-        for compared in &mut self.kinds {
+        for compared in self.loads.iter_mut().flatten() {
             compared.model = compared.model.rounded();
             compared.sheet = compared.sheet.rounded();
         }
@@ -200,12 +252,22 @@ impl AgainstSheet {
     }
 }
 
-/// Returns a row's kind, the model's figure and the formula's figure.
+/// A row that is compared.
+struct ComparedRow {
+    load: LoadKind,
+    kind: MetricKind,
+    /// The model's figure.
+    model: f64,
+    /// The formula's figure.
+    sheet: f64,
+}
+
+/// Returns a row with the model's figure and the formula's figure.
 fn compared(
     files: &[LedgerFile],
     sheets: &BTreeMap<&str, DriveSheet>,
     result: &RowResult,
-) -> Result<(MetricKind, f64, f64), ExpressionError> {
+) -> Result<ComparedRow, ExpressionError> {
     let row = &result.row;
     let kind = MetricKind::from_row(row).ok_or_else(|| no("the formula has no such figure"))?;
     let model = result
@@ -219,43 +281,51 @@ fn compared(
     let file = of_row
         .next()
         .ok_or_else(|| no("the row belongs to no file"))?;
+    let load = Cell::new(LoadKind::ReadsAlone);
     let look_up = |owner: &str, name: &str| {
         let figure = RunFigure::named(name)?;
         let found = file.measurements.iter().find(|it| it.name == owner);
         let measurement = found.ok_or_else(|| no("the formula has no such figure"))?;
         let sheet = sheets.get(&*measurement.drive);
-        of_measurement(measurement, sheet.ok_or_else(|| no(NO_SHEET))?, figure)
+        let sheet = sheet.ok_or_else(|| no(NO_SHEET))?;
+        let (of_figure, value) = of_measurement(measurement, sheet, figure)?;
+        load.set(load.get().max(of_figure));
+        Ok(value)
     };
     let sheet = row.expression.value(&look_up)?.number()?;
-    Ok((kind, model.value, sheet))
+    Ok(ComparedRow {
+        load: load.get(),
+        kind,
+        model: model.value,
+        sheet,
+    })
 }
-
-const NO_SHEET: &str = "the drive's file has no latency, IOPS and bandwidth of a data sheet";
 
 fn no(why: &str) -> ExpressionError {
     ExpressionError(why.to_owned())
 }
 
-/// Returns the formula's figure of a measurement: a number, or a series along its sweep.
+/// Returns the formula's figure of a measurement, a number or a series along its sweep, and the kind of its load.
 fn of_measurement(
     measurement: &LedgerMeasurement,
     sheet: &DriveSheet,
     figure: RunFigure,
-) -> Result<Value, ExpressionError> {
+) -> Result<(LoadKind, Value), ExpressionError> {
     if measurement.stands_for.is_some() || matches!(measurement.work, Work::Act(_)) {
         return Err(no("not one kind of I/O on one drive"));
     }
     let points =
         measure::jobs_of_points(measurement).map_err(|found| ExpressionError(found.to_string()))?;
     let skipped = measure::uncounted(measurement);
-    let values = points.iter().map(|(x, jobs)| {
-        Ok((
-            *x,
-            of_jobs(&jobs[skipped.min(jobs.len())..], sheet, figure)?,
-        ))
-    });
-    let values: Vec<(Option<f64>, f64)> = values.collect::<Result<_, ExpressionError>>()?;
-    Ok(match values[..] {
+    let mut load = LoadKind::ReadsAlone;
+    let mut values = Vec::new();
+    for (x, jobs) in &points {
+        let counted = &jobs[skipped.min(jobs.len())..];
+        let (of_point, value) = formula::of_jobs(counted, sheet, figure)?;
+        load = load.max(of_point);
+        values.push((*x, value));
+    }
+    let value = match values[..] {
         [(None, value)] => Value::Number(value),
         _ => Value::Series(
             values
@@ -263,105 +333,8 @@ fn of_measurement(
                 .map(|(x, value)| (x.unwrap_or_default(), value))
                 .collect(),
         ),
-    })
-}
-
-/// Returns a job's direction and block size if the formula applies to it.
-fn plain(job: &Job) -> Option<(Mix, u32)> {
-    let sizes = match job.mix {
-        Mix::Read => &job.block_sizes[0],
-        Mix::Write => &job.block_sizes[1],
-        _ => return None,
     };
-    let BlockSizes::Fixed(bytes) = *sizes else {
-        return None;
-    };
-    let paced = job.rate.iter().any(Option::is_some) || job.think.is_some();
-    let synced = job.fsync > 0 || job.fdatasync > 0 || job.sync != SyncMode::None;
-    let other = job.records.is_some() || job.iolog.is_some() || !job.direct;
-    let whole = (4096..).contains(&bytes);
-    (!paced && !synced && !other && whole).then_some((job.mix, bytes))
-}
-
-/// Returns the formula's figure of jobs that run together.
-fn of_jobs(jobs: &[Job], sheet: &DriveSheet, figure: RunFigure) -> Result<f64, ExpressionError> {
-    let kinds: Option<Vec<(Mix, u32)>> = jobs.iter().map(plain).collect();
-    let kind = kinds.and_then(|kinds| {
-        let first = *kinds.first()?;
-        kinds.iter().all(|kind| *kind == first).then_some(first)
-    });
-    let (mix, bytes) = kind.ok_or_else(|| no("not one kind of I/O on one drive"))?;
-    let numbers = SheetNumbers::from_sheet(sheet, mix).ok_or_else(|| no(NO_SHEET))?;
-    let depth: u32 = jobs
-        .iter()
-        .map(|job| {
-            job.numjobs
-                * if job.engine.asynchronous() {
-                    job.iodepth
-                } else {
-                    1
-                }
-        })
-        .sum();
-    let asked = if mix == Mix::Read {
-        FigureDirection::Read
-    } else {
-        FigureDirection::Write
-    };
-    let rate = numbers.rate(depth.into(), bytes.into());
-    match figure {
-        RunFigure::Of(of, what) if of == asked || of == FigureDirection::Total => match what {
-            FigureQuantity::Iops => Ok(rate),
-            FigureQuantity::MbPerSecond => Ok(rate * f64::from(bytes) / 1e6),
-            FigureQuantity::MibPerSecond => Ok(rate * f64::from(bytes) / 1_048_576.0),
-            FigureQuantity::Latency(..) => Ok(f64::from(depth) / rate * 1e6),
-            _ => Err(no("the formula has no such figure")),
-        },
-        _ => Err(no("the formula has no such figure")),
-    }
-}
-
-/// Three numbers of a data sheet, for one direction.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct SheetNumbers {
-    /// Latency of a 4 KiB I/O at QD1, in seconds.
-    latency: f64,
-    /// Maximum random IOPS.
-    most: f64,
-    /// Sequential bandwidth in bytes per second.
-    width: f64,
-}
-
-impl SheetNumbers {
-    fn from_sheet(sheet: &DriveSheet, mix: Mix) -> Option<SheetNumbers> {
-        let ratings = sheet.ratings.as_ref()?;
-        let (latency, at_one, most, width) = match mix {
-            Mix::Read => (
-                RatedQuantity::ReadLatency,
-                RatedQuantity::ReadsAtOne,
-                RatedQuantity::RandomRead,
-                RatedQuantity::SequentialRead,
-            ),
-            _ => (
-                RatedQuantity::WriteLatency,
-                RatedQuantity::WritesAtOne,
-                RatedQuantity::RandomWrite,
-                RatedQuantity::SequentialWrite,
-            ),
-        };
-        let at_one = ratings.value(at_one).map(|rate| 1.0 / rate);
-        Some(SheetNumbers {
-            latency: ratings.value(latency).or(at_one)?,
-            most: ratings.value(most)?,
-            width: ratings.value(width)?,
-        })
-    }
-
-    /// Returns IOPS for I/Os of `bytes` bytes at queue depth `depth`.
-    fn rate(self, depth: f64, bytes: f64) -> f64 {
-        let alone = self.latency + (bytes - 4096.0) / self.width;
-        (depth / alone).min(self.most).min(self.width / bytes)
-    }
+    Ok((load, value))
 }
 
 #[cfg(test)]
@@ -369,23 +342,7 @@ mod tests {
     use super::*;
     use crate::ledger::{Model, RowVerdict, Selection, file, reproduce};
 
-    #[test]
-    fn the_formula_is_bound_by_latency_then_iops_or_bandwidth() {
-        let numbers = SheetNumbers {
-            latency: 100e-6,
-            most: 200e3,
-            width: 1e9,
-        };
-        let near =
-            |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9, "{found}");
-        near(numbers.rate(1.0, 4096.0), 10e3);
-        near(numbers.rate(64.0, 4096.0), 200e3);
-        near(numbers.rate(64.0, 131_072.0), 1e9 / 131_072.0);
-        near(numbers.rate(1.0, 131_072.0), 1.0 / (100e-6 + 126_976e-9));
-    }
-
-    /// Two rows of one run of a P4510 (rated 465 thousand reads, 77 us), one row of a mix, one of a drive without
-    /// ratings.
+    /// Runs of a P4510 (rated 465 thousand reads, 77 us), of a mix, of a mix with a rate, and of a drive without ratings.
     const ROWS: &str = r#"
 [common]
 state = "filled"
@@ -403,6 +360,11 @@ sweep = { iodepth = [1, 2] }
 [measure.mixed]
 drive = "p4510-1000"
 fio = ["--ioengine=libaio", "--rw=randrw", "--bs=4k"]
+
+[measure.probe]
+drive = "p4510-1000"
+fio = ["--ioengine=libaio", "--rw=randrw", "--bs=4k", "--rate_iops=5000,5000", "--runtime=1s"]
+beside = ["--ioengine=libaio", "--rw=randwrite", "--bs=4k", "--rate_iops=,20000", "--runtime=1s"]
 
 [measure.unknown]
 drive = "ram-disk"
@@ -454,6 +416,7 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
             ("at(one.read.p99_us, 2)", 154.0, 100.0),
             ("deep.read.p99.99_us", 550.0, 275.0),
             ("mixed.read.iops", 1e3, 1e3),
+            ("probe.write.mean_us", 12.0, 9.0),
             ("unknown.read.iops", 1e3, 1e3),
             ("deep.watts", 10.0, 10.0),
         ];
@@ -461,8 +424,10 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
         let found = AgainstSheet::from_reproduction(&files, &reproduction)
             .expect("the drives load")
             .rounded();
-        assert_eq!(found.kinds.map(|kind| kind.rows), [1, 1, 1, 1]);
-        let [throughput, middle, tail, deep] = found.kinds;
+        let rows = |load: LoadKind| found.loads[load as usize].map(|kind| kind.rows);
+        assert_eq!(rows(LoadKind::ReadsAlone), [1, 1, 1, 1]);
+        assert_eq!(rows(LoadKind::WritesUnderLoad), [0, 1, 0, 0]);
+        let [throughput, middle, tail, deep] = found.loads[0];
         assert_eq!(
             (throughput.model.median, throughput.sheet.median),
             (0.1, 0.1625)
@@ -471,6 +436,9 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
         assert_eq!((middle.model.median, middle.sheet.median), (0.2, 0.001));
         assert_eq!((tail.model.median, tail.sheet.median), (0.3506, 0.5));
         assert_eq!((deep.model.factor, deep.sheet.factor), (2.0, 1.998));
+        // Rated 18 us at any load below the rated 70 thousand writes a second.
+        let probe = found.loads[LoadKind::WritesUnderLoad as usize][1];
+        assert_eq!((probe.model.median, probe.sheet.median), (0.25, 0.5));
         let left_out: Vec<(&str, usize)> = found
             .left_out
             .iter()
@@ -479,7 +447,10 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
         assert_eq!(
             left_out,
             [
-                ("not one kind of I/O on one drive", 1),
+                (
+                    "neither one kind of I/O nor rate-limited reads and writes",
+                    1
+                ),
                 (NO_SHEET, 1),
                 ("the formula has no such figure", 1)
             ]
@@ -501,7 +472,8 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
         let (files, _) = ran(&[("at(one.read.mean_us, 1)", 76.0, 0.0)]);
         let run = reproduce(&files, &Selection::default(), &lab::to_the_end).expect("it runs");
         let found = AgainstSheet::from_reproduction(&files, &run).expect("the drives load");
-        assert_eq!(found.kinds[1].rows, 1);
-        assert!(found.kinds[1].model.median < 0.5, "{found:?}");
+        let [_, middle, ..] = found.loads[LoadKind::ReadsAlone as usize];
+        assert_eq!(middle.rows, 1);
+        assert!(middle.model.median < 0.5, "{found:?}");
     }
 }

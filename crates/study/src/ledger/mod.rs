@@ -14,6 +14,7 @@ mod judge;
 mod loss;
 mod measure;
 pub mod published;
+pub mod qos;
 mod read;
 mod reproduce;
 mod rows;

@@ -326,7 +326,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
     let sweep = pairs.into_iter().next().and_then(|(option, value)| {
         let points: Option<Vec<(String, f64)>> = value
             .as_array()
-            .map(|list| list.iter().filter_map(point).collect());
+            .and_then(|list| list.iter().map(point).collect());
         let points = points.filter(|points| !points.is_empty());
         let Some(points) = points else {
             let help = "such as sweep = { iodepth = [1, 2, 4] } or { bs = [\"4k\", \"128k\"] }";
@@ -369,7 +369,39 @@ fn point(value: &Value) -> Option<(String, f64)> {
         "" => 1.0,
         "k" => 1024.0,
         "m" => 1_048_576.0,
+        "g" => 1_073_741_824.0,
         _ => return None,
     };
     Some((text.to_owned(), digits.parse::<f64>().ok()? * factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file;
+
+    /// A point that is not a size is an error, and is not left out of a mean.
+    #[test]
+    fn every_point_of_a_sweep_is_a_number_or_a_size() {
+        let text = |points: &str| {
+            format!(
+                "[measure.a]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\n\
+                 fio = [\"--rw=randread\", \"--size=1m\"]\nsweep = {{ offset = [{points}] }}\n\
+                 [[row]]\nid = \"S0-001\"\nwhat = \"w\"\nconditions = \"c\"\npublished = 1\nunit = \"IOPS\"\n\
+                 metric = \"mean(a.read.iops)\"\nevidence = \"predicted\"\n"
+            )
+        };
+        let right = file("test.toml", &text("\"64k\", \"1m\", \"2g\""));
+        let right = right.unwrap_or_else(|problems| panic!("{problems}"));
+        let super::Work::Fio { sweep, .. } = &right.measurements[0].work else {
+            panic!("it is fio's work");
+        };
+        let points = &sweep.as_ref().expect("it has a sweep").points;
+        assert_eq!(points[2], ("2g".into(), 2_147_483_648.0));
+        let wrong = file("test.toml", &text("\"64k\", \"1x\"")).expect_err("no size");
+        let said = wrong.to_string();
+        assert!(
+            said.contains("must be a list of numbers or sizes"),
+            "{said}"
+        );
+    }
 }

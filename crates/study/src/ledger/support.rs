@@ -296,7 +296,7 @@ impl Supports {
         files: &[LedgerFile],
         reproduction: &Reproduction,
     ) -> Result<Supports, Problems> {
-        let measured = measured(files);
+        let measured = measured_drives(files);
         let families: BTreeMap<String, Option<String>> = measured
             .values()
             .flatten()
@@ -455,7 +455,7 @@ pub fn against_sheet() -> String {
 }
 
 /// Returns the drives that each row's metric measures, without those that only represent something else.
-fn measured(files: &[LedgerFile]) -> BTreeMap<&str, BTreeSet<&str>> {
+pub fn measured_drives(files: &[LedgerFile]) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut measured: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for file in files {
         for row in &file.rows {
@@ -554,7 +554,7 @@ mod tests {
         ];
         let file = super::super::file("test.toml", &text.concat());
         let files = [file.unwrap_or_else(|problems| panic!("{problems}"))];
-        let measured = measured(&files);
+        let measured = measured_drives(&files);
         assert_eq!(measured["S0-001"], BTreeSet::from(["ram-disk"]));
         assert!(measured["S0-002"].is_empty());
     }

@@ -1,6 +1,5 @@
 //! The tables of `docs/fidelity.md`.
 
-use super::super::against_sheet::MetricKind;
 use super::super::source::collection_of;
 use super::super::{AgainstSheet, COLLECTIONS, SOURCES};
 use super::{Support, Supports, percent};
@@ -9,7 +8,7 @@ use text::problem::Problems;
 impl AgainstSheet {
     /// Returns the first table of `docs/fidelity.md`.
     pub(super) fn table(&self) -> String {
-        if self.kinds.iter().all(|kind| kind.rows == 0) {
+        if self.groups().next().is_none() {
             return String::from(
                 "The last recorded run of the whole ledger is older than this comparison; \
                  `drivelab reproduce --against-sheet` repeats it. The tables below are from that run, before the P4510, \
@@ -17,13 +16,17 @@ impl AgainstSheet {
             );
         }
         let mut text = String::from(
-            "| predicted rows of | rows | model: half within | nine of ten within | half within a factor of | \
+            "| load | predicted rows of | rows | model: half within | nine of ten within | half within a factor of | \
              data sheet: half within | nine of ten within | half within a factor of |\n\
-             | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+             | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
         );
-        for (kind, compared) in MetricKind::ALL.iter().zip(&self.kinds) {
+        for (load, kind, compared) in self.groups() {
             let (model, sheet) = (compared.model, compared.sheet);
-            let mut cells = vec![kind.name().to_owned(), compared.rows.to_string()];
+            let mut cells = vec![
+                load.name().into(),
+                kind.name().into(),
+                compared.rows.to_string(),
+            ];
             for off in [model, sheet] {
                 cells.extend([off.median, off.p90].map(|share| percent(Some(share))));
                 cells.push(format!("{:.2}", off.factor));

@@ -5,7 +5,8 @@
 //! rest is trimmed. *Age* is the time in service in years. The write rate is the rated one (rated bytes over the
 //! warranty) unless the user gives another. The bytes written are compared with the rated bytes, which include the
 //! maker's own write amplification. Age becomes Percentage Used, whose effect depends on the medium: 3D XPoint
-//! throttles writes above 105 %; NAND latencies do not change.
+//! throttles writes above 105 %; NAND latencies do not change, and some NAND drives become read-only. *Wear factor*
+//! multiplies the wear of the writes of the run, so that the run reaches the end of the drive's life.
 //!
 //! In a pool, each member is in this condition, by its own capacity and rating. Not modelled: data with holes
 //! between, spread over the whole drive. A filled share from the beginning represents it, because only the map
@@ -15,15 +16,16 @@ use model::media::{Medium, Precondition};
 use text::problem::{Place, Problem, Problems};
 use text::quantity::{Quantity, Rate, Share, quantity};
 
-use super::{Change, DriveSheet, Settings};
+use super::{Change, DriveSheet, Settings, option};
 
 /// Keys of a condition among the changed figures.
 const OVERPROVISION: &str = "overprovision";
 const FILL: &str = "fill";
 const AGE: &str = "age";
+const WEAR_FACTOR: &str = "wear_factor";
 
 fn is_condition(key: &str) -> bool {
-    [OVERPROVISION, FILL, AGE].contains(&key)
+    [OVERPROVISION, FILL, AGE, WEAR_FACTOR].contains(&key)
 }
 
 const SECONDS_A_YEAR: f64 = 365.0 * 86_400.0;
@@ -106,6 +108,8 @@ impl Settings {
                     share().map(|share| settled.overprovision.replace(share).is_some())
                 }
                 FILL => share().map(|share| settled.fill.replace(share).is_some()),
+                WEAR_FACTOR => option::wear_factor(words)
+                    .map(|factor| settled.wear_factor.replace(factor).is_some()),
                 _ => Age::read(words).map(|age| settled.age.replace(age).is_some()),
             };
             let wrong = match taken {
@@ -184,6 +188,11 @@ impl DriveSheet {
             && let Err(refusal) = self.config.set_filled(share)
         {
             wrong("--fill", refusal.to_string());
+        }
+        if let Some(factor) = settings.wear_factor
+            && let Err(refusal) = self.config.set_wear_factor(factor)
+        {
+            wrong("--wear-factor", refusal.to_string());
         }
         if let Some(age) = settings.age {
             if settings.percentage_used.is_some() {

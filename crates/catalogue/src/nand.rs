@@ -44,6 +44,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     if let DriveRole::DataSheet(_) = context.role {
         take_dies(&mut geometry);
     }
+    let wear = wear(&mut section.section("wear"));
     let config = NandConfig {
         geometry,
         block: context.block,
@@ -80,10 +81,10 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
             depth: part.count("depth", 1..=4096u32),
         }),
         power: power(&mut section.section("power")),
-        rated_cycles: section
-            .section("wear")
-            .count("rated_cycles", 1..=10_000_000u32),
+        rated_cycles: wear.0,
         percentage_used_at_start: 0.0,
+        wear_factor: 1.0,
+        read_only_at_percent: wear.1,
         filled: 1.0,
     };
     // Contradictions between figures; not reported while single figures are wrong.
@@ -95,6 +96,15 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         }
     }
     DriveConfig::Nand(Box::new(config))
+}
+
+/// Reads the rated cycles, and the Percentage Used at which the medium becomes read-only, if it does.
+fn wear(section: &mut Section<'_>) -> (u32, Option<f64>) {
+    let cycles = section.count("rated_cycles", 1..=10_000_000u32);
+    let read_only = section.maybe("read_only_at", |section, key| {
+        section.share(key, 0.0..=10.0)
+    });
+    (cycles, read_only.map(|share| share * 100.0))
 }
 
 /// Reads an optional section.

@@ -62,6 +62,19 @@ pub fn percent(text: &str) -> Result<f64, String> {
         .map_err(|_| String::from("not a percentage, such as 104"))
 }
 
+/// Parses a multiple of a drive's wear, such as `100000`.
+///
+/// # Errors
+/// A description of the allowed form.
+pub fn wear_factor(text: &str) -> Result<f64, String> {
+    match text.trim().parse() {
+        Ok(factor) if factor > 0.0 && factor <= 1e12 => Ok(factor),
+        _ => Err(String::from(
+            "not a multiple of a drive's wear: write a number above 0, at most 1e12, such as 1e5",
+        )),
+    }
+}
+
 impl Settings {
     /// Reads settings from options and their values, as (`overprovision`, `20%`); `set` may be given several times.
     ///
@@ -113,6 +126,7 @@ impl Settings {
                 "percentage-used",
                 self.percentage_used.map(|it| it.to_string()),
             ),
+            ("wear-factor", self.wear_factor.map(written)),
             ("uptime", self.uptime.map(uptime)),
             ("overprovision", self.overprovision.map(percent)),
             ("fill", self.fill.map(percent)),
@@ -138,6 +152,7 @@ impl Settings {
             "power-limit" => once(&mut self.power_limit, watts(value)?),
             "lba-format" => once(&mut self.lba_format, lba_format(value)?),
             "percentage-used" => once(&mut self.percentage_used, percent(value)?),
+            "wear-factor" => once(&mut self.wear_factor, wear_factor(value)?),
             "uptime" => once(&mut self.uptime, quantity::<Span>(value)?),
             "overprovision" => once(&mut self.overprovision, share(value)?),
             "fill" => once(&mut self.fill, share(value)?),
@@ -159,6 +174,7 @@ mod tests {
             ("power-limit", "12W"),
             ("lba-format", "4096+8"),
             ("percentage-used", "104%"),
+            ("wear-factor", "1e6"),
             ("uptime", "10min"),
             ("overprovision", "7.1%"),
             ("fill", "80 %"),

@@ -22,6 +22,8 @@ pub struct Settings {
     pub lba_format: Option<LbaFormat>,
     /// SMART's Percentage Used.
     pub percentage_used: Option<f64>,
+    /// Wear of each byte written, as a multiple of the drive's own.
+    pub wear_factor: Option<f64>,
     /// Time since power-on.
     pub uptime: Option<Span>,
     /// Share of the sold capacity that is reserved as spare area, 0 to 0.9.
@@ -51,6 +53,9 @@ impl Settings {
         let used = self
             .percentage_used
             .map(|percent| format!("{percent} % of its endurance used up"));
+        let wear = self
+            .wear_factor
+            .map(|factor| format!("wear counted {factor} times"));
         let uptime = self
             .uptime
             .map(|uptime| format!("on for {}", uptime.show()));
@@ -67,7 +72,7 @@ impl Settings {
         );
         let fill = percent(self.fill, "of it filled, the rest trimmed");
         let age = self.age.map(Age::words);
-        let others = [power, format, used, uptime, spare, fill, age, volume];
+        let others = [power, format, used, wear, uptime, spare, fill, age, volume];
         let others = others.into_iter().flatten();
         figures.chain(others).collect()
     }
@@ -122,6 +127,9 @@ impl DriveSheet {
         if let Some(percent) = settings.percentage_used {
             let set = self.config.set_percentage_used(percent);
             note("--percentage-used", set, None);
+        }
+        if let (Some(factor), true) = (settings.wear_factor, self.pool.is_some()) {
+            note("--wear-factor", self.config.set_wear_factor(factor), None);
         }
         if let Some(uptime) = settings.uptime {
             note("--uptime", self.config.set_uptime(uptime), None);
@@ -188,6 +196,7 @@ mod tests {
             power_limit: Some(12.0),
             lba_format: crate::administration::lba_format("4096+8"),
             percentage_used: Some(104.0),
+            wear_factor: Some(1e6),
             uptime: Some(Span::from_seconds(600.0)),
             overprovision: Some(0.2),
             fill: Some(0.8),
@@ -199,6 +208,7 @@ mod tests {
             "power limit 12 W",
             "blocks of 4096 B with 8 B of metadata",
             "104 % of its endurance used up",
+            "wear counted 1000000 times",
             "on for 10 min",
             "20 % of its capacity kept back as spare area",
             "80 % of it filled, the rest trimmed",

@@ -178,6 +178,7 @@ fn wear(section: &mut Section<'_>, context: &Context<'_>) -> Wear {
     Wear {
         endurance_bytes,
         percentage_used_at_start: used * 100.0,
+        factor: 1.0,
         protect_at_percent: protect * 100.0,
         protected_bytes_per_second: rate as u64,
     }

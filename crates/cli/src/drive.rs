@@ -89,6 +89,12 @@ pub(crate) fn load(name: &str, settings: &Settings) -> Result<DriveSheet, Proble
     if let Some(note) = read.as_ref().ok().and_then(|it| it.note_on(settings)) {
         remark("note", &note);
     }
+    if let (Some(factor), true) = (settings.wear_factor, read.is_ok()) {
+        let what = format!(
+            "{name}: each byte written counts {factor} times towards Percentage Used (--wear-factor)"
+        );
+        remark("note", &what);
+    }
     read.map_err(|problems| {
         if is_drive(name) || !Path::new(name).is_file() {
             return problems;

@@ -71,7 +71,7 @@ pub(crate) struct Args {
     /// own write rate
     #[arg(long, value_name = "FILE", num_args = 1..,
         conflicts_with_all = ["arguments", "drives", "job", "trace", "load", "writes", "rw", "bs", "runtime", "host", "state",
-            "figures", "power_limit", "lba_format", "percentage_used", "uptime", "overprovision", "fill", "age", "table",
+            "figures", "power_limit", "lba_format", "percentage_used", "wear_factor", "uptime", "overprovision", "fill", "age", "table",
             "output"])]
     smart: Vec<PathBuf>,
 

@@ -355,6 +355,9 @@ fn notes(args: &Args, set: &JobSet, drive: &DriveSheet, outcome: &Outcome, sever
     for what in block.iter().flat_map(|dd| fio::dd(outcome, dd.block)) {
         remark(&format!("dd{on}"), &what);
     }
+    for what in fio::end_of_life(drive, outcome) {
+        remark(&format!("note{on}"), &what);
+    }
     for what in spread_starts(&set.jobs, outcome) {
         remark(&format!("note{on}"), &what);
     }

@@ -21,6 +21,10 @@ pub(crate) struct SettingArgs {
     /// Percentage Used at the start (SMART), such as 104; some drives throttle writes above 105
     #[arg(long, value_name = "PERCENT", value_parser = option::percent)]
     percentage_used: Option<f64>,
+    /// Wear of each byte written, as a multiple of the drive's own, such as 1e5: a run of seconds then reaches the end of
+    /// the drive's rated endurance
+    #[arg(long, value_name = "FACTOR", value_parser = option::wear_factor)]
+    wear_factor: Option<f64>,
     /// Time since power-on, such as 10min; XPoint drives refresh all data in the hours after power-on
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     uptime: Option<Span>,
@@ -44,6 +48,7 @@ impl From<&SettingArgs> for Settings {
             power_limit: args.power_limit,
             lba_format: args.lba_format,
             percentage_used: args.percentage_used,
+            wear_factor: args.wear_factor,
             uptime: args.uptime,
             overprovision: args.overprovision,
             fill: args.fill,

@@ -101,6 +101,36 @@ fn written_in_a_second(drive: &mut ServedDevice, start: u64) -> u64 {
     written
 }
 
+/// As NVMe describes the end of a medium: writes fail, reads succeed, and SMART's critical warning has bit 3.
+#[test]
+fn a_worn_out_flash_drive_is_read_only() {
+    let mut drive = served("p3700-1600");
+    assert!(written_in_a_second(&mut drive, 0) > 0);
+    drive
+        .suffer(ms(20_000), &Fault::Wear(104.9))
+        .expect("it wears");
+    assert_eq!(drive.health(ms(20_000)).warning.bits(), 1 << 2);
+    drive.submit(ms(20_001), 0, &request(1, Op::Write));
+    assert_eq!(until(&mut drive, ms(20_010))[0].outcome, Outcome::Success);
+    drive
+        .suffer(ms(20_011), &Fault::Wear(105.0))
+        .expect("it wears");
+    assert_eq!(drive.health(ms(20_011)).warning.bits(), 1 << 3 | 1 << 2);
+    for (op, outcome) in [
+        (Op::Write, Outcome::ReadOnly),
+        (Op::WriteZeroes, Outcome::ReadOnly),
+        (Op::Deallocate, Outcome::ReadOnly),
+        (Op::Read, Outcome::Success),
+        (Op::Flush, Outcome::Success),
+    ] {
+        drive.submit(ms(20_012), 0, &request(1, op));
+        assert_eq!(until(&mut drive, ms(20_030))[0].outcome, outcome, "{op:?}");
+    }
+    let condition = drive.condition(ms(20_031)).0;
+    assert_eq!(condition, live::served::Condition::ReadOnly);
+    assert!(drive.sanitize(ms(20_032)).is_err());
+}
+
 #[test]
 fn a_drive_that_is_too_hot_throttles_until_it_has_cooled_down() {
     const TOO_HOT: u8 = 1 << 1;

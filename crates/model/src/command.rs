@@ -138,6 +138,8 @@ pub enum Status {
     /// Data of a write, or data that a flush had to make durable, could not be written to the medium. The previous data
     /// may be lost.
     WriteFault,
+    /// The medium is read-only: the command changed nothing.
+    ReadOnly,
     /// The device does not respond. The outcome of the command is unknown, and the device accepts no commands until it
     /// returns.
     Gone,

@@ -67,6 +67,7 @@ fn xpoint() -> XPointConfig {
         wear: Wear {
             endurance_bytes: 100_000_000_000,
             percentage_used_at_start: 0.0,
+            factor: 1.0,
             protect_at_percent: 105.0,
             protected_bytes_per_second: 30_000_000,
         },

@@ -188,6 +188,10 @@ fn summary(drive: &DriveSheet, width: Width) -> String {
         let at = format!("writes are permanently throttled at {percent} % of endurance used");
         rows.push(("end of life", at));
     }
+    if let Some(percent) = drive.config.read_only_percent() {
+        let at = format!("the medium is read-only at {percent} % of endurance used");
+        rows.push(("end of life", at));
+    }
     if let Some(retention) = drive.management.retention {
         let kept = format!("{} without power at the end of endurance", retention.show());
         rows.push(("retention", kept));

@@ -53,6 +53,58 @@ fn twelve_watts_slow_down_writes_and_not_reads() {
     assert!((less / full - 1.0).abs() < 1e-3, "{less} of {full}");
 }
 
+/// Writes at a multiple of their wear take a drive past 100 % and its own limit within a run, with rates around it.
+#[test]
+fn a_run_reaches_the_end_of_a_drives_life() {
+    let worn = |drive: &str, rw: &str, more: &[&str]| {
+        let fixed = [
+            "run",
+            drive,
+            "--name=j",
+            "--ioengine=libaio",
+            "--direct=1",
+            "--iodepth=8",
+            "--time_based",
+            "--runtime=4",
+            "--percentage-used=99",
+            "--every=100ms",
+            "--output-format=json",
+            rw,
+        ];
+        let output = drivelab(&[&fixed[..], more].concat());
+        let said = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (said, result)
+    };
+    let million = ["--bs=128k", "--wear-factor=1e6"];
+    let (said, _) = worn("p4800x-750", "--rw=write", &million);
+    for part in [
+        "counts 1000000 times",
+        "Percentage Used: 99 % at the start, 100 % by 0.2 s, 105 % by 1.2 s",
+        "throttles writes: 2.09 GB/s before, 29.6 MB/s after",
+        "at and above 100 %: 3 months",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    // As many bytes at their own wear change nothing.
+    let (said, _) = worn("p4800x-750", "--rw=write", &["--bs=128k"]);
+    assert!(!said.contains("Percentage Used"), "{said}");
+    let (said, result) = worn(
+        "p3700-1600",
+        "--rw=randwrite",
+        &["--bs=4k", "--wear-factor=1e6"],
+    );
+    assert!(said.contains("105 % by"), "{said}");
+    assert!(
+        said.contains("writes fail") && said.contains(" 0 MB/s after"),
+        "{said}"
+    );
+    assert_eq!(result["jobs"][0]["error"], 5);
+    let (said, _) = worn("p3700-1600", "--rw=write", &million);
+    assert!(said.contains("no block was erased"), "{said}");
+}
+
 #[test]
 fn used_up_it_writes_thirty_megabytes_a_second() {
     let worn = job("write", "128k", "4", "2", &["--percentage-used", "105"]);

@@ -488,6 +488,7 @@ impl ServedDevice {
             Status::LbaOutOfRange => Outcome::OutOfRange,
             Status::UnrecoveredReadError => Outcome::UnrecoveredRead,
             Status::WriteFault => Outcome::WriteFault,
+            Status::ReadOnly => Outcome::ReadOnly,
             Status::Gone => Outcome::Failed,
         };
         if outcome == Outcome::UnrecoveredRead {

@@ -127,8 +127,8 @@ fn built(
 ) -> Drive {
     let mut config = config.clone();
     config.set_lba_format(format);
-    // A medium that does not wear stays new.
-    let _ = config.set_percentage_used(used);
+    // A medium that does not wear stays new. Above 1000 %, no behaviour changes any more.
+    let _ = config.set_percentage_used(used.min(1000.0));
     Drive::new(&config, state, seed)
 }
 
@@ -255,6 +255,9 @@ impl ManagedDrive {
         }
         self.observe(now);
         let used = DriveReadings::from_drive(&self.drive, now).percentage_used();
+        if self.is_read_only_at(used) {
+            return Err(Refusal::READ_ONLY);
+        }
         let format = self.management.lba_formats[number];
         let mut counted = Counters::default();
         self.drive.inspect(now, &mut counted);
@@ -467,6 +470,7 @@ impl ManagedDrive {
             warning: CriticalWarning {
                 temperature: self.celsius >= self.management.thermal.warning_celsius,
                 reliability: used >= 100.0,
+                read_only: self.is_read_only_at(used),
                 ..CriticalWarning::default()
             },
             celsius: self.celsius,
@@ -475,6 +479,12 @@ impl ManagedDrive {
             watts,
             lifetime,
         }
+    }
+
+    /// Whether the medium is read-only at this Percentage Used.
+    fn is_read_only_at(&self, percent: f64) -> bool {
+        let at = self.config.read_only_percent();
+        at.is_some_and(|at| percent >= at)
     }
 
     /// Whether writes are throttled because the rated endurance is used up.

@@ -53,6 +53,12 @@ impl Refusal {
     );
     /// No drive can have this wear.
     pub const NO_PERCENTAGE: Refusal = Refusal::Invalid("Percentage Used must be from 0 to 1000");
+    /// No drive can wear at this multiple of its own wear.
+    pub const NO_WEAR_FACTOR: Refusal =
+        Refusal::Invalid("the wear factor must be above 0 and at most 1e12");
+    /// The medium rejects all changes.
+    pub const READ_ONLY: Refusal =
+        Refusal::Invalid("the medium is read-only, since its endurance is used up");
 }
 
 /// Returns the part of a capacity that remains, in bytes and whole units, if `share` is over-provisioned; at least one
@@ -84,4 +90,13 @@ pub(crate) fn filled(share: f64) -> Result<f64, Refusal> {
 pub(crate) fn percentage(percent: f64) -> Result<f64, Refusal> {
     let valid = (0.0..=1000.0).contains(&percent);
     valid.then_some(percent).ok_or(Refusal::NO_PERCENTAGE)
+}
+
+/// Checks a multiple of a drive's wear.
+///
+/// # Errors
+/// If it is not above 0 and at most 1e12.
+pub(crate) fn wear_factor(factor: f64) -> Result<f64, Refusal> {
+    let valid = factor > 0.0 && factor <= 1e12;
+    valid.then_some(factor).ok_or(Refusal::NO_WEAR_FACTOR)
 }

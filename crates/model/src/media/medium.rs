@@ -144,6 +144,21 @@ pub trait Medium: Clone {
         Err(Refusal::NO_WEAR)
     }
 
+    /// Sets the wear of each byte written, as a multiple of the drive's own: a run of seconds then reaches the end of a
+    /// drive's life. Rates and latencies do not depend on it before that end.
+    ///
+    /// # Errors
+    /// If the medium does not wear, or the factor is not above 0 and at most 1e12.
+    fn set_wear_factor(&mut self, factor: f64) -> Result<(), Refusal> {
+        let _ = factor;
+        Err(Refusal::NO_WEAR)
+    }
+
+    /// Returns the Percentage Used at and above which the medium is read-only, if the drive has such an end.
+    fn read_only_percent(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether the drive collects garbage, so that blocks without data are spare area and lower its write
     /// amplification.
     fn collects(&self) -> bool {

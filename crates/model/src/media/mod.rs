@@ -209,6 +209,12 @@ impl Medium for DriveConfig {
     fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
         each_config!(self, config => config.set_percentage_used(percent))
     }
+    fn set_wear_factor(&mut self, factor: f64) -> Result<(), Refusal> {
+        each_config!(self, config => config.set_wear_factor(factor))
+    }
+    fn read_only_percent(&self) -> Option<f64> {
+        each_config!(self, config => config.read_only_percent())
+    }
     fn collects(&self) -> bool {
         each_config!(self, config => config.collects())
     }

@@ -64,6 +64,7 @@ fn quiet() -> XPointConfig {
         wear: Wear {
             endurance_bytes: 1 << 50,
             percentage_used_at_start: 0.0,
+            factor: 1.0,
             protect_at_percent: 105.0,
             protected_bytes_per_second: 30_000_000,
         },

@@ -157,7 +157,7 @@ class Drive:
     Settings: ``power_limit`` ("12W"), ``lba_format`` ("4096", "4096+8"), ``percentage_used`` (as in SMART, such as 104),
     ``uptime`` ("10min"), ``volume`` (of a pool). Condition of the drive: ``overprovision`` ("20%", the share of the capacity
     that is added to the spare area), ``fill`` ("80%", the share that holds data; the rest is trimmed), ``age`` ("3y", or
-    "3y@20MB/s").
+    "3y@20MB/s"). ``wear_factor`` multiplies the wear of each byte written, such as 1e5.
     """
 
     def __init__(
@@ -172,11 +172,14 @@ class Drive:
         overprovision: str | None = None,
         fill: str | None = None,
         age: str | None = None,
+        wear_factor: float | None = None,
     ) -> None:
         name = _os.fspath(name)
         lba_format = None if lba_format is None else str(lba_format)
         condition = {"overprovision": overprovision, "fill": fill, "age": age}
         figures = [(key, value) for key, value in condition.items() if value is not None]
+        if wear_factor is not None:
+            figures.append(("wear_factor", repr(float(wear_factor))))
         self._core = _core.Drive(name, power_limit, lba_format, percentage_used, uptime, volume, figures)
         self._name = name
         settings = {
@@ -186,6 +189,7 @@ class Drive:
             "uptime": uptime,
             "volume": volume,
             **condition,
+            "wear_factor": wear_factor,
         }
         said = [f"{key}={value!r}" for key, value in settings.items() if value is not None]
         # The call that makes it again; a name suffices where nothing is set.

@@ -18,6 +18,7 @@ mod json;
 mod number;
 mod rows;
 mod text;
+mod wear;
 
 use std::str::FromStr;
 
@@ -29,6 +30,7 @@ use lab::Outcome;
 use workload::job::Job;
 
 pub use drives::print_drives;
+pub use wear::end_of_life;
 
 use json::Detail;
 

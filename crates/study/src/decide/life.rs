@@ -409,11 +409,11 @@ fn used_a_year(sheet: &DriveSheet, wear: &[Wear]) -> Option<f64> {
         DriveConfig::Nand(config) => {
             let caused: f64 = wear.iter().filter_map(|one| one.caused).sum();
             let raw = config.raw_bytes()? as f64;
-            100.0 * caused / count / raw / f64::from(config.rated_cycles)
+            100.0 * config.wear_factor * caused / count / raw / f64::from(config.rated_cycles)
         }
         DriveConfig::XPoint(config) => {
             let host: f64 = wear.iter().map(|one| one.host).sum();
-            100.0 * host / count / config.wear.endurance_bytes as f64
+            100.0 * config.wear.factor * host / count / config.wear.endurance_bytes as f64
         }
         _ => return None,
     };
@@ -444,8 +444,8 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<WearCros
         )),
         _ => None,
     };
-    all.push(match throttle {
-        Some((at, rate, kind)) => WearCrossing {
+    all.push(match (throttle, sheet.config.read_only_percent()) {
+        (Some((at, rate, kind)), _) => WearCrossing {
             percent: at,
             day: day(at),
             then: format!(
@@ -462,7 +462,15 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<WearCros
                 }
             ),
         },
-        None => WearCrossing {
+        (None, Some(at)) => WearCrossing {
+            percent: at,
+            day: day(at),
+            then: format!(
+                "the drive becomes read-only ({}): writes fail",
+                kind_of(sheet, "nand.wear.read_only_at")
+            ),
+        },
+        (None, None) => WearCrossing {
             percent: 105.0,
             day: day(105.0),
             then: String::from("no change in the model; a real drive may become read-only"),

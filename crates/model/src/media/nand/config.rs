@@ -43,6 +43,18 @@ pub struct NandConfig {
     pub rated_cycles: u32,
     /// SMART's Percentage Used when the run begins.
     pub percentage_used_at_start: f64,
+    /// Wear of each erase, as a multiple of the drive's own.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default = "own_wear", skip_serializing_if = "is_own_wear")
+    )]
+    pub wear_factor: f64,
+    /// Percentage Used at and above which the medium is read-only, if the drive has such an end.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub read_only_at_percent: Option<f64>,
     /// Share of the capacity, from its beginning, that holds data in a written initial state: above 0, at most 1. The
     /// rest is trimmed.
     #[cfg_attr(feature = "serde", serde(default = "whole"))]
@@ -53,6 +65,17 @@ pub struct NandConfig {
 #[cfg(feature = "serde")]
 fn whole() -> f64 {
     1.0
+}
+
+/// The default: wear as rated.
+#[cfg(feature = "serde")]
+fn own_wear() -> f64 {
+    1.0
+}
+
+#[cfg(feature = "serde")]
+fn is_own_wear(factor: &f64) -> bool {
+    *factor == own_wear()
 }
 
 /// Times of the medium.

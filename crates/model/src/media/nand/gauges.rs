@@ -13,8 +13,15 @@ impl Nand {
     pub(super) fn percentage_used(&self) -> f64 {
         let erases = self.start.traffic_since(&self.shared.ftl).erased;
         let blocks = f64::from(self.shape.dies) * f64::from(self.shape.blocks);
-        let cycles = erases as f64 / blocks;
+        let cycles = self.config.wear_factor * erases as f64 / blocks;
         self.config.percentage_used_at_start + 100.0 * cycles / f64::from(self.config.rated_cycles)
+    }
+
+    /// Whether the endurance is used up so far that the medium accepts no changes.
+    #[inline]
+    pub(super) fn is_read_only(&self) -> bool {
+        let at = self.config.read_only_at_percent;
+        at.is_some_and(|at| self.percentage_used() >= at)
     }
 
     /// Reports all gauges.

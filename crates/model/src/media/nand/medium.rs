@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Nand, NandConfig, WarmState};
 use crate::management::LbaFormat;
-use crate::management::refusal::{Refusal, filled, percentage, provisioned};
+use crate::management::refusal::{Refusal, filled, percentage, provisioned, wear_factor};
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::Span;
 
@@ -126,6 +126,15 @@ impl Medium for NandConfig {
     fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
         self.percentage_used_at_start = percentage(percent)?;
         Ok(())
+    }
+
+    fn set_wear_factor(&mut self, factor: f64) -> Result<(), Refusal> {
+        self.wear_factor = wear_factor(factor)?;
+        Ok(())
+    }
+
+    fn read_only_percent(&self) -> Option<f64> {
+        self.read_only_at_percent
     }
 
     fn collects(&self) -> bool {

@@ -246,7 +246,7 @@ impl Nand {
         }
         self.shared.front.answer(now, done);
         while let Some(command) = self.shared.front.next_held() {
-            let refused = self.shared.front.refuses(&command);
+            let refused = self.shared.front.is_rejected(command.id);
             self.start_command(now, &command, refused);
         }
     }
@@ -480,9 +480,11 @@ impl Device for Nand {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        let refused = self.shared.front.accept(now, &command);
+        let changes = !matches!(command.op, Op::Read | Op::Flush);
+        let read_only = changes && self.is_read_only();
+        let refused = self.shared.front.accept(now, &command, read_only);
         self.collector.command_comes();
-        if !matches!(command.op, Op::Read | Op::Flush) && !refused {
+        if changes && !refused {
             self.warm();
             self.go_on_writing(now);
         }

@@ -91,6 +91,8 @@ pub(crate) fn small() -> NandConfig {
         power: NandPower::default(),
         rated_cycles: 3000,
         percentage_used_at_start: 0.0,
+        wear_factor: 1.0,
+        read_only_at_percent: None,
         filled: 1.0,
     };
     set_over_provisioning(&mut config, 0.28);

@@ -153,10 +153,27 @@ pub struct Wear {
     pub endurance_bytes: u64,
     /// SMART's Percentage Used when the run begins.
     pub percentage_used_at_start: f64,
+    /// Wear of each byte written, as a multiple of the drive's own.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default = "own_wear", skip_serializing_if = "is_own_wear")
+    )]
+    pub factor: f64,
     /// Percentage Used at which writes are throttled.
     pub protect_at_percent: f64,
     /// Write rate in bytes per second after that.
     pub protected_bytes_per_second: u64,
+}
+
+/// The default: wear as rated.
+#[cfg(feature = "serde")]
+fn own_wear() -> f64 {
+    1.0
+}
+
+#[cfg(feature = "serde")]
+fn is_own_wear(factor: &f64) -> bool {
+    *factor == own_wear()
 }
 
 /// Smallest parts of a unit that are read, corrected and transferred separately.

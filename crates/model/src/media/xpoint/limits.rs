@@ -55,6 +55,8 @@ impl Governor {
 #[derive(Clone, Debug)]
 pub(super) struct Endurance {
     rated: u64,
+    /// Wear of each byte, as a multiple of the drive's own.
+    factor: f64,
     used_at_start: f64,
     written: u64,
     /// Bytes that can be written until writes are throttled.
@@ -69,9 +71,11 @@ impl Endurance {
         let left = wear.protect_at_percent - wear.percentage_used_at_start;
         Endurance {
             rated: wear.endurance_bytes,
+            factor: wear.factor,
             used_at_start: wear.percentage_used_at_start,
             written: 0,
-            protect_after: (left.max(0.0) / 100.0 * wear.endurance_bytes as f64) as u64,
+            protect_after: (left.max(0.0) / 100.0 * wear.endurance_bytes as f64 / wear.factor)
+                as u64,
             bytes_per_second: wear.protected_bytes_per_second,
             free_at: Time::ZERO,
         }
@@ -101,6 +105,6 @@ impl Endurance {
 
     /// Returns SMART's Percentage Used, with fractions.
     pub(super) fn percentage_used(&self) -> f64 {
-        self.used_at_start + 100.0 * self.written as f64 / self.rated as f64
+        self.used_at_start + 100.0 * self.factor * self.written as f64 / self.rated as f64
     }
 }

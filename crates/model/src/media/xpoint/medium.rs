@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::{XPoint, XPointConfig};
 use crate::management::LbaFormat;
-use crate::management::refusal::{Refusal, percentage, provisioned};
+use crate::management::refusal::{Refusal, percentage, provisioned, wear_factor};
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::{Span, Time};
 
@@ -69,6 +69,11 @@ impl Medium for XPointConfig {
 
     fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
         self.wear.percentage_used_at_start = percentage(percent)?;
+        Ok(())
+    }
+
+    fn set_wear_factor(&mut self, factor: f64) -> Result<(), Refusal> {
+        self.wear.factor = wear_factor(factor)?;
         Ok(())
     }
 

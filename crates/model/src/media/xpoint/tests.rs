@@ -61,6 +61,7 @@ pub(crate) fn config() -> XPointConfig {
         wear: Wear {
             endurance_bytes: 20_500_000_000_000_000,
             percentage_used_at_start: 0.0,
+            factor: 1.0,
             protect_at_percent: 105.0,
             protected_bytes_per_second: 30_000_000,
         },

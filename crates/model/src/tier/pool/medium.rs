@@ -154,6 +154,18 @@ impl<M: Medium> Medium for PoolConfig<M> {
         all(self.drives_mut().map(|it| it.set_percentage_used(percent)))
     }
 
+    /// Members that do not wear stay as they are, if any member wears.
+    fn set_wear_factor(&mut self, factor: f64) -> Result<(), Refusal> {
+        let set: Vec<_> = self
+            .drives_mut()
+            .map(|it| it.set_wear_factor(factor))
+            .collect();
+        match set.iter().any(Result::is_ok) {
+            true => Ok(()),
+            false => all(set.into_iter()),
+        }
+    }
+
     /// Whether any of its members collects garbage.
     fn collects(&self) -> bool {
         self.drives().any(Medium::collects)

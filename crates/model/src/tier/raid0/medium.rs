@@ -91,6 +91,10 @@ impl<C: Medium> Medium for Raid0Config<C> {
             .map(|it| it.set_percentage_used(percent)))
     }
 
+    fn set_wear_factor(&mut self, factor: f64) -> Result<(), Refusal> {
+        all(self.members.iter_mut().map(|it| it.set_wear_factor(factor)))
+    }
+
     /// Whether any of its members collects garbage.
     fn collects(&self) -> bool {
         self.members.iter().any(Medium::collects)

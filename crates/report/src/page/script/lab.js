@@ -21,7 +21,7 @@
   // Drive settings: option of the command line, its label, an example.
   const SETTINGS = [["overprovision", "Over-provisioning", "20%"], ["fill", "Filled", "80%"], ["age", "Age", "3y or 3y@20MB/s"],
     ["lba-format", "LBA format", "4096"], ["power-limit", "Power limit", "12W"], ["percentage-used", "Percentage Used", "104"],
-    ["uptime", "Time since power-on", "10min"]];
+    ["wear-factor", "Wear factor", "1e5"], ["uptime", "Time since power-on", "10min"]];
   const SIZES = [[1e12, "TB"], [1e9, "GB"], [0, "B"]];
 
   // Of options that were given to the program; figures one a line.

@@ -33,7 +33,7 @@ impl Bench {
     fn arrive(&mut self, mut command: Command) -> CommandId {
         command.id = self.next_id;
         self.next_id += 1;
-        self.shared.front.accept(Time::ZERO, &command);
+        self.shared.front.accept(Time::ZERO, &command, false);
         let dispatched = Time::ZERO + small().controller.link_latency;
         let segment = CommandSegment {
             at: dispatched,

@@ -110,7 +110,7 @@ mod tests {
         let mut front = Front::new(&small(), 1);
         let mut idle = IdleDetector::new(&small());
         let at = idle.arm(Time::ZERO, true, &front).expect("set");
-        front.accept(Time::ZERO, &Command::read(0, 0, 4096));
+        front.accept(Time::ZERO, &Command::read(0, 0, 4096), false);
         assert!(!idle.notice(at, &front));
         assert_eq!(idle.arm(at, true, &front), None);
     }

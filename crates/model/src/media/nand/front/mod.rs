@@ -124,17 +124,23 @@ impl Front {
         }
     }
 
-    /// A command arrives; returns whether it will be rejected.
+    /// A command arrives, which the medium rejects if it is `read_only`; returns whether it will be rejected.
     #[inline]
-    pub(super) fn accept(&mut self, now: Time, command: &Command) -> bool {
-        let refused = self.refuses(command);
-        let status = match refused {
-            true => Status::LbaOutOfRange,
-            false => Status::Success,
+    pub(super) fn accept(&mut self, now: Time, command: &Command, read_only: bool) -> bool {
+        let status = match (self.refuses(command), read_only) {
+            (true, _) => Status::LbaOutOfRange,
+            (false, true) => Status::ReadOnly,
+            (false, false) => Status::Success,
         };
         self.commands.insert(now, command, status);
         self.last_command = now;
-        refused
+        status != Status::Success
+    }
+
+    /// Whether a command that has arrived will be rejected.
+    #[inline]
+    pub(super) fn is_rejected(&self, id: CommandId) -> bool {
+        self.commands[id].answer.status != Status::Success
     }
 
     /// Whether an accepted command waits for a command slot of the link.

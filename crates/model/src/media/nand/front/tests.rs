@@ -41,7 +41,7 @@ fn what_is_not_in_whole_blocks_is_refused() {
 fn a_command_is_cut_where_the_largest_transfer_ends() {
     let mut front = front();
     let command = Command::read(3, 4096, 300 << 10);
-    front.accept(Time::ZERO, &command);
+    front.accept(Time::ZERO, &command, false);
     front.dispatch(Time::ZERO, &command, PrecomputedSlot::NOTHING);
     let mut cut = Vec::new();
     while front.next() != Time::NEVER {
@@ -67,7 +67,7 @@ fn a_pause_keeps_back_what_has_not_left_the_controller_and_no_more() {
         let mut front = front();
         for id in 0..6 {
             let command = Command::write(id, u64::from(id) * 4096, 4096);
-            front.accept(Time::ZERO, &command);
+            front.accept(Time::ZERO, &command, false);
             front.dispatch(Time::ZERO, &command, PrecomputedSlot::NOTHING);
         }
         if paused {
@@ -93,7 +93,7 @@ fn a_spread_of_writes_is_beyond_their_least_delay_and_lets_them_pass_each_other(
     let count = 4000;
     for id in 0..count {
         let command = Command::write(id, 0, 4096);
-        front.accept(Time::ZERO, &command);
+        front.accept(Time::ZERO, &command, false);
         front.explain_way_down(id, arrived, arrived);
         front.finish_write(arrived, id);
     }

@@ -11,7 +11,8 @@ use report::decide::{self, view};
 use study::decide::choose::{self, Candidate, ChooseAnswer, ChooseRequest, Measure, Unfit};
 use study::decide::likeness::{self, Likeness};
 use study::decide::named;
-use study::decide::prices::{self, Prices};
+use study::decide::price_list;
+use study::decide::prices;
 use study::decide::profile::Profile;
 use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
@@ -49,7 +50,8 @@ Examples:
 
 If the first argument is slog, vsan-cache (or cache) or read-cache, each drive is evaluated as that part of a pool. \
 prices.toml has lines such as p4800x-375 = \"450 USD\" or \"0.12 USD/GB\" under [drives], power = \"0.30 USD/kWh\", and \
-place = \"2.50 USD/month\" for a drive's share of rack and server. --print-prices prints the published prices.
+place = \"2.50 USD/month\" for a drive's share of rack and server. prices.csv names its columns in the first line: \
+drive, and usd or usd_per_gb. --print-prices and --print-prices=csv print the published prices.
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no drive is within all limits.")]
 pub(crate) struct Args {
@@ -98,13 +100,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = years)]
     years: f64,
 
-    /// Your prices, in a TOML file
+    /// Your prices, in a TOML file, or in a price list whose name ends in .csv
     #[arg(long, value_name = "FILE")]
     usd: Option<PathBuf>,
 
-    /// Print a file with the prices in the catalogue's sources as an example, and exit
-    #[arg(long)]
-    print_prices: bool,
+    /// Print the prices in the catalogue's sources as a file for --usd, and exit: toml, or csv with all published
+    /// prices, dates and USD per GB
+    #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "toml")]
+    print_prices: Option<PriceFile>,
 
     /// Find the closest replacement for this drive, and show the differences
     #[arg(long, value_name = "DRIVE")]
@@ -129,6 +132,15 @@ pub(crate) struct Args {
     /// Also write a page: latency over IOPS of each drive, with the limit
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+/// Form of a file with prices.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PriceFile {
+    /// TOML, with one price for each drive
+    Toml,
+    /// CSV, with all published prices
+    Csv,
 }
 
 /// Rate of the load on the drives.
@@ -186,10 +198,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(text) = args.load.print_load.as_deref().and_then(named::text) {
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
-    if args.print_prices {
-        return Ok(io::stdout()
-            .lock()
-            .write_all(prices::example().as_bytes())?);
+    if let Some(form) = args.print_prices {
+        let text = match form {
+            PriceFile::Toml => prices::example(),
+            PriceFile::Csv => price_list::published().to_owned(),
+        };
+        return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
     let (CandidateSet { drives, mut unfit }, request) = read(args)?;
     args.drives.note_on_years();
@@ -366,7 +380,7 @@ fn read(args: &Args) -> Result<(CandidateSet, ChooseRequest), Problems> {
             .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
         let also: Vec<&str> = found.drives.iter().map(|one| &*one.sheet.id).collect();
         collect_problems(
-            text.and_then(|text| Prices::read(&origin, &text, &also)),
+            text.and_then(|text| price_list::read_prices(&origin, &text, &also)),
             &mut problems,
         )
     });

@@ -11,6 +11,7 @@ use report::decide;
 use report::decide::view::{self, AnswerView};
 use study::decide::choose::{self, Candidate, Measure, Unfit};
 use study::decide::load::Pattern;
+use study::decide::price_list::read_prices;
 use study::decide::prices::Prices;
 use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
@@ -366,7 +367,7 @@ fn prices_of(path: &Path, drives: &[Drive]) -> Result<Prices, Problems> {
     let text = text::bounded::text(path, text::bounded::WRITTEN)
         .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
     let also: Vec<&str> = drives.iter().map(|one| &*one.sheet.id).collect();
-    Prices::read(&origin, &text, &also)
+    read_prices(&origin, &text, &also)
 }
 
 /// Splits drives into those that can run the load, and the reasons why the others cannot; an error if none can.

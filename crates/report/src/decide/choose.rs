@@ -73,6 +73,7 @@ impl OptionalColumns<'_> {
                 cost_label(request),
                 digits(request.years)
             ));
+            header.push(String::from("USD/year"));
         }
         if self.binds {
             header.push(String::from("limited by"));
@@ -113,6 +114,7 @@ impl OptionalColumns<'_> {
                 or_none(one.usd),
                 one.drives_bought.to_string(),
                 or_none(one.usd_in_all),
+                or_none(one.usd_per_year),
             ]);
         }
         if self.binds {

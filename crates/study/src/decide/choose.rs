@@ -162,6 +162,8 @@ pub struct Candidate {
     pub usd: Option<f64>,
     /// Cost over the years: all drives bought, and their power and place if these have a price.
     pub usd_in_all: Option<f64>,
+    /// [`Candidate::usd_in_all`] divided by the years.
+    pub usd_per_year: Option<f64>,
     /// For a pool with one write buffer: seconds of this load until it is full without destaging, if no seed ran for
     /// that long. No figure covers the time after that.
     pub buffer_full_seconds: Option<f64>,
@@ -366,6 +368,9 @@ pub fn candidate(
         Some(prices) => prices.of_keeping(drive, watts, request.years),
         None => Some(0.0),
     };
+    let in_all = cost
+        .zip(keeping)
+        .map(|(cost, keeping)| cost.drives + keeping);
     // Every answer shows p99.
     let known = pauses::statement(drive, pauses::writes(&outcomes));
     Ok(Candidate {
@@ -390,9 +395,8 @@ pub fn candidate(
         ends_after_years: life.weakest().map(|(_, years)| years),
         drives_bought: bought.sum(),
         usd: cost.map(|cost| cost.first),
-        usd_in_all: cost
-            .zip(keeping)
-            .map(|(cost, keeping)| rounded(cost.drives + keeping)),
+        usd_in_all: in_all.map(rounded),
+        usd_per_year: in_all.map(|usd| rounded(usd / request.years)),
         buffer_full_seconds: life.buffer_full_seconds,
         stays_in_memory: work::stays_in_memory(drive, &outcomes).map(rounded),
         slc_cache,

@@ -25,6 +25,7 @@ pub mod named;
 pub mod odds;
 mod pauses;
 mod place;
+pub mod price_list;
 pub mod prices;
 pub mod profile;
 pub mod ranges;

@@ -10,6 +10,8 @@
 //! d7-p5510-3840 = "0.12 USD/GB"     # or a decimal gigabyte of one
 //! ```
 //!
+//! A file whose name ends in `.csv` is a price list instead (`price_list.rs`).
+//!
 //! A pool costs as much as its members. Labour is not included. [`example`] is such a file with the prices that the
 //! catalogue's sources give, each with its date; they are historical and not offers of any shop.
 
@@ -31,7 +33,7 @@ pub struct Prices {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Price {
+pub(super) enum Price {
     /// USD per drive.
     Drive(f64),
     /// USD per 10^9 bytes.
@@ -56,14 +58,17 @@ pub fn example() -> String {
         };
         if let Some(price) = sheet.price_usd {
             let date = sheet.price_date.as_deref().unwrap_or("no date");
-            text += &format!("{name} = \"{price} USD\"  # {date}\n");
+            let per_gb = sheet
+                .usd_per_gb()
+                .map_or(String::new(), |usd| format!(", {usd:.2} USD/GB"));
+            text += &format!("{name} = \"{price} USD\"  # {date}{per_gb}\n");
         }
     }
     text
 }
 
 impl Prices {
-    /// Reads the prices in a file's text; `also` are the user's own drives, besides those of the catalogue.
+    /// Reads the prices in a TOML file's text; `also` are the user's own drives, besides those of the catalogue.
     ///
     /// # Errors
     /// All problems of the text.
@@ -97,14 +102,8 @@ impl Prices {
                     );
                 }
             }
-            let known = catalogue::drive_names();
             for (name, value) in root.pairs("drives") {
-                if !known.contains(&&*name) && !also.contains(&&*name) {
-                    let near = nearest(&name, known.iter().copied());
-                    let help = near.map_or_else(
-                        || String::from("`drivelab drives` lists the drives"),
-                        |near| format!("did you mean `{near}`?"),
-                    );
+                if let Some(help) = unknown_drive(&name, also) {
                     page.add_problem(
                         value.span(),
                         format!("drives: there is no drive `{name}`"),
@@ -126,6 +125,11 @@ impl Prices {
             }
         }
         Problems(page.problems.into_inner()).or(prices)
+    }
+
+    /// Adds the price of a drive.
+    pub(super) fn add(&mut self, name: String, price: Price) {
+        self.drives.insert(name, price);
     }
 
     /// Returns the price of a drive, or of all members of a pool; `None` if a price is missing.
@@ -163,6 +167,19 @@ impl Prices {
             None => Some(place),
         }
     }
+}
+
+/// Returns help on a drive that is neither in the catalogue nor one of the user's own; `None` for a known one.
+pub(super) fn unknown_drive(name: &str, also: &[&str]) -> Option<String> {
+    let known = catalogue::drive_names();
+    if known.contains(&name) || also.contains(&name) {
+        return None;
+    }
+    let near = nearest(name, known.iter().copied());
+    Some(near.map_or_else(
+        || String::from("`drivelab drives` lists the drives"),
+        |near| format!("did you mean `{near}`?"),
+    ))
 }
 
 /// Returns the number before this unit; zero for an item without further cost, such as a drive that the user already

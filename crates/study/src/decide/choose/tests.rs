@@ -27,6 +27,7 @@ pub(in crate::decide) fn of(
         drives_bought: 1,
         usd,
         usd_in_all: usd,
+        usd_per_year: usd.map(|usd| usd / 5.0),
         buffer_full_seconds: None,
         stays_in_memory: None,
         slc_cache: None,

@@ -9,7 +9,7 @@ use model::media::{DriveConfig, Medium};
 
 use super::Section;
 use super::common::Identity;
-use text::quantity::{Celsius, KelvinPerWatt, Watts};
+use text::quantity::{Airflow, Celsius, KelvinPerWatt, Watts};
 
 pub use super::common::lba_format;
 
@@ -75,11 +75,13 @@ pub(super) fn read(root: &mut Section<'_>, identity: &Identity) -> Administratio
 
 fn thermal(section: &mut Section<'_>) -> Thermal {
     let celsius = Celsius(-40.0)..=Celsius(200.0);
+    let resistance = section.get("resistance", KelvinPerWatt(0.0)..=KelvinPerWatt(100.0));
+    let mut airflow = |key: &str| section.get(key, Airflow(10.0)..=Airflow(5000.0)).0;
+    let (rated, airflow) = (airflow("rated_airflow"), airflow("airflow"));
+    let exponent = section.number("airflow_exponent", 0.0..=2.0);
     let thermal = Thermal {
         ambient_celsius: section.get("ambient", celsius.clone()).0,
-        kelvin_per_watt: section
-            .get("resistance", KelvinPerWatt(0.0)..=KelvinPerWatt(100.0))
-            .0,
+        kelvin_per_watt: resistance.0 * libm::pow(rated / airflow, exponent),
         time_constant: section.span("time_constant", Span::ZERO..=Span::from_seconds(86_400.0)),
         warning_celsius: section.get("warning", celsius.clone()).0,
         critical_celsius: section.get("critical", celsius).0,

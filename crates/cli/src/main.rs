@@ -22,6 +22,7 @@ mod fault;
 mod fill;
 mod fit;
 mod fleet;
+mod heat;
 mod idle;
 mod lab_page;
 mod life;

@@ -30,6 +30,7 @@ use workload::replay::read_iologs;
 use crate::drive::{DriveArgs, is_drive, sort};
 use crate::failure::Failure;
 use crate::fault::FaultArgs;
+use crate::heat::HeatArgs;
 use crate::idle::note_on_power_states;
 use crate::memory::with_memory;
 use crate::output::{self, remark, write_whole};
@@ -58,7 +59,8 @@ Examples:
   drivelab run job.fio group --over-time pressure.csv --every 100ms
   drivelab run job.fio 'mirror(2*p4801x-100)' --fault script
   drivelab run job.fio 9100max-2400 --state fresh --host xeon-2017 --seed 7
-  drivelab run job.fio p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
+  drivelab run job.fio p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min
+  drivelab run job.fio p3700-1600 --runtime 10m --ambient 55C --airflow 200LFM")]
 pub(crate) struct Args {
     /// fio job files, and drives: names (see `drivelab drives`) or paths of TOML files; several drives give one table
     #[arg(value_name = "JOBFILE|DRIVE")]
@@ -81,6 +83,8 @@ pub(crate) struct Args {
     /// I/O scheduler of the host [default: none]
     #[arg(long, value_name = "NAME", value_enum)]
     scheduler: Option<SchedulerArg>,
+    #[command(flatten)]
+    heat: HeatArgs,
     /// Run the dd command with these operands instead of fio jobs, such as 'if=/dev/zero of=/dev/x bs=1M count=1024'
     #[arg(long, value_name = "OPERANDS")]
     dd: Option<String>,
@@ -298,6 +302,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         warm_seed: args.warm_seed,
         series_every: args.every,
         faults,
+        heat: args.heat.thermal_of(drive),
     };
     let scenarios: Vec<Scenario> = drives.iter().zip(faults).map(scenario).collect();
     let bar = progress(args.eta);
@@ -355,7 +360,8 @@ fn notes(args: &Args, set: &JobSet, drive: &DriveSheet, outcome: &Outcome, sever
     for what in block.iter().flat_map(|dd| fio::dd(outcome, dd.block)) {
         remark(&format!("dd{on}"), &what);
     }
-    for what in fio::end_of_life(drive, outcome) {
+    let heat = fio::heat(outcome).into_iter();
+    for what in heat.chain(fio::end_of_life(drive, outcome)) {
         remark(&format!("note{on}"), &what);
     }
     for what in spread_starts(&set.jobs, outcome) {
@@ -432,7 +438,9 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
         volume: args.volume.clone(),
         ..args.drives.settings()
     };
-    args.state.check(&settings, &mut wrong);
+    args.state
+        .check(&args.heat.settings_without_heat(&settings), &mut wrong);
+    let settings = args.heat.settings_with_air(settings);
     let drives = args
         .drives
         .read_as(&arguments.drives, &settings, &mut wrong);

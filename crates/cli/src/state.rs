@@ -86,7 +86,7 @@ pub(crate) fn note_on_heat(settings: &Settings) {
     let thermal = |key: &&String| key.split('.').any(|part| part == "thermal");
     if let Some(key) = keys.find(thermal) {
         let what = format!(
-            "--set {key} changes nothing here: runs leave heat out, no drive warms up or throttles (`serve` and `explain` have it)"
+            "--set {key} changes nothing here: no drive warms up or throttles here (`run --heat`, `serve` and `explain` have heat)"
         );
         remark("warning", &what);
     }

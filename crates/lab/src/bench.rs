@@ -72,6 +72,7 @@ impl<'a> Bench<'a> {
             warm_seed: Some(self.seed),
             series_every,
             faults: Vec::new(),
+            heat: None,
         };
         let lab = self.lab;
         lab.stood_in(&scenario, Some(self.number), || {

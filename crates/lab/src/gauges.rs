@@ -68,7 +68,7 @@ pub(crate) fn growth(before: &Sums, after: &Sums) -> Vec<(Gauge, f64)> {
                 | Gauge::LinkBusySeconds
                 | Gauge::MediumBusySeconds => since() / f64::from(count),
                 _ if gauge.cumulative() => since(),
-                Gauge::PercentageUsed | Gauge::FreeShare | Gauge::Congestion => {
+                Gauge::PercentageUsed | Gauge::FreeShare | Gauge::Congestion | Gauge::Celsius => {
                     sum / f64::from(count)
                 }
                 _ => sum,

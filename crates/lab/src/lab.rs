@@ -12,16 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Drive;
+use model::management::Thermal;
 use model::media::nand::WarmState;
 use model::media::{DriveConfig, MediumDrive, Precondition, Seeds};
 use text::problem::Problems;
 
 use crate::faults::{TriggerLog, suffering};
+use crate::heat::HeatedDrive;
 use crate::large_pages;
 use crate::outcome::Outcome;
 use crate::progress::{ProgressCallback, cores, in_parallel, to_the_end};
 use crate::scenario::Scenario;
-use crate::work::{run_on_drive, run_struck};
+use crate::work::{run_on, run_on_drive, run_struck};
 
 /// A replacement for the simulation. It receives the scenario, the number of its bench, if any, and a function that
 /// simulates the scenario.
@@ -159,6 +161,9 @@ impl Lab {
         go_on: ProgressCallback<'_>,
     ) -> Result<Outcome, Problems> {
         self.stood_in(scenario, None, || {
+            if let Some(thermal) = &scenario.heat {
+                return run_heated(scenario, thermal, go_on);
+            }
             if scenario.faults.is_empty() {
                 return self.with_drive(scenario, again, |drive| {
                     run_on_drive(drive, scenario, go_on)
@@ -281,6 +286,27 @@ impl Lab {
         // No operation under the lock can panic.
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Runs a scenario on a drive that warms up. The drive is not kept for other runs.
+///
+/// # Errors
+/// Everything in the work that does not fit the drive; a pool, or faults.
+fn run_heated(
+    scenario: &Scenario,
+    thermal: &Thermal,
+    go_on: ProgressCallback<'_>,
+) -> Result<Outcome, Problems> {
+    let config = scenario.machine.drive();
+    let what = match config {
+        DriveConfig::Pool(_) | DriveConfig::Raid0(_) => "heat is of one drive, not of a pool",
+        _ if !scenario.faults.is_empty() => "a run has heat or faults, not both",
+        _ => {
+            let drive = Drive::new(config, scenario.state, scenario.seeds());
+            return run_on(HeatedDrive::new(drive, config, thermal), scenario, go_on);
+        }
+    };
+    Err(Problems::whole(scenario.machine.name(), what))
 }
 
 #[cfg(test)]

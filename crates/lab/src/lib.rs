@@ -8,6 +8,7 @@ pub mod act;
 mod bench;
 pub mod faults;
 mod gauges;
+mod heat;
 mod in_host;
 mod lab;
 mod large_pages;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use model::Span;
 use model::host::Engine;
+use model::management::Thermal;
 use model::media::{Precondition, Seeds};
 use serde::{Deserialize, Serialize};
 use workload::job::Job;
@@ -38,6 +39,9 @@ pub struct Scenario {
     /// Faults of the drive during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<RunFault>,
+    /// Thermal model of the drive; `None`: the drive does not warm up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heat: Option<Thermal>,
 }
 
 /// Workload of a drive.
@@ -91,6 +95,7 @@ impl Scenario {
             warm_seed: None,
             series_every: Span::ZERO,
             faults: Vec::new(),
+            heat: None,
         }
     }
 

@@ -157,6 +157,7 @@ fn run(jobs: Vec<Job>) -> Outcome {
         warm_seed: None,
         series_every: Span::from_ms(1),
         faults: Vec::new(),
+        heat: None,
     };
     Lab::new().run(&plan).expect("the jobs fit")
 }

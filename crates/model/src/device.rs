@@ -201,6 +201,10 @@ pub enum Gauge {
     MostLogBytesHeld,
     /// Level, mean: how strongly a tier delays writes, from 0 (not at all) to 255.
     Congestion,
+    /// Level, mean: temperature in degrees Celsius, if the run has heat.
+    Celsius,
+    /// Cumulative: seconds during which a drive throttled itself because it was too hot.
+    ThermalThrottleSeconds,
     /// Level, mean: share of physical pages that are erased and ready, 0 to 1.
     FreeShare,
 }
@@ -240,6 +244,8 @@ impl Gauge {
             Gauge::DirtyBytes => "dirty_bytes",
             Gauge::MostLogBytesHeld => "most_log_bytes_held",
             Gauge::Congestion => "congestion",
+            Gauge::Celsius => "celsius",
+            Gauge::ThermalThrottleSeconds => "thermal_throttle_seconds",
             Gauge::FreeShare => "free_share",
         }
     }
@@ -255,6 +261,7 @@ impl Gauge {
                 | Gauge::PageCacheDirtyBytes
                 | Gauge::MostLogBytesHeld
                 | Gauge::Congestion
+                | Gauge::Celsius
                 | Gauge::FreeShare
         )
     }

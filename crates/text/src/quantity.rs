@@ -59,6 +59,10 @@ pub struct Celsius(pub f64);
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct KelvinPerWatt(pub f64);
 
+/// Speed of air over a drive, in linear feet per minute as in data sheets; 1 m/s is 197 LFM.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Airflow(pub f64);
+
 impl Rate {
     /// Returns the time per byte in whole picoseconds, the model's unit for transfers.
     pub fn picoseconds_per_byte(self) -> u64 {
@@ -112,6 +116,7 @@ const ENERGIES: &Units = &[
 ];
 const TEMPERATURES: &Units = &[("C", 1.0)];
 const RESISTANCES: &Units = &[("K/W", 1.0)];
+const AIRFLOWS: &Units = &[("LFM", 1.0)];
 const PRICES: &Units = &[("USD", 1.0)];
 
 /// Splits a text such as `6.9 us` or `7` into number and unit; the unit may be empty.
@@ -155,7 +160,7 @@ fn in_units(amount: f64, units: &Units) -> String {
 
 /// Returns the units of the same kind as this one.
 fn units_with(unit: &str) -> Option<&'static Units> {
-    const ALL: [&Units; 9] = [
+    const ALL: [&Units; 10] = [
         TIMES,
         BYTES,
         RATES,
@@ -164,6 +169,7 @@ fn units_with(unit: &str) -> Option<&'static Units> {
         ENERGIES,
         TEMPERATURES,
         RESISTANCES,
+        AIRFLOWS,
         PRICES,
     ];
     ALL.into_iter()
@@ -310,6 +316,19 @@ impl Quantity for KelvinPerWatt {
 
     fn show(self) -> String {
         in_units(self.0, RESISTANCES)
+    }
+}
+
+impl Quantity for Airflow {
+    const WHAT: &'static str = "an airflow";
+    const HELP: &'static str = "write linear feet per minute, such as `200 LFM`; 1 m/s is 197 LFM";
+
+    fn read(value: &Value) -> Option<Airflow> {
+        scaled(value, AIRFLOWS).map(Airflow)
+    }
+
+    fn show(self) -> String {
+        in_units(self.0, AIRFLOWS)
     }
 }
 

@@ -286,12 +286,28 @@ fn a_price_list_is_read_and_its_bad_lines_are_refused() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let printed = drivelab(&["choose", "--print-prices=csv"]);
     let printed = format!("{}power,0.30\nplace,2\n", text(&printed.stdout));
-    assert!(printed.contains("optane-memory-32,80,2.50,2017"), "{printed}");
-    assert!(printed.contains("\n# p1600x-118,229,1.94,2024"), "{printed}");
+    assert!(
+        printed.contains("optane-memory-32,80,2.50,2017"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("\n# p1600x-118,229,1.94,2024"),
+        "{printed}"
+    );
     let asked = |list: &str| {
         std::fs::write(folder.path().join("list.CSV"), list).expect("a folder of our own");
         let drives = ["choose", "p4801x-100", "950pro-256", "--load", "web"];
-        let rest = ["--usd", "list.CSV", "--runtime", "20ms", "--seeds", "1", "--years", "4", "--json"];
+        let rest = [
+            "--usd",
+            "list.CSV",
+            "--runtime",
+            "20ms",
+            "--seeds",
+            "1",
+            "--years",
+            "4",
+            "--json",
+        ];
         drivelab_in(folder.path(), &[&drives[..], &rest].concat())
     };
     let output = asked(&printed);
@@ -302,12 +318,21 @@ fn a_price_list_is_read_and_its_bad_lines_are_refused() {
         let power = figure("watts") * 1e-3 * 24.0 * 365.0 * 4.0 * 0.30;
         let all = figure("usd") * figure("drives_bought") + power + 2.0 * 48.0;
         assert!((figure("usd_in_all") / all - 1.0).abs() < 1e-3, "{one}");
-        assert!((figure("usd_per_year") * 4.0 / all - 1.0).abs() < 1e-3, "{one}");
+        assert!(
+            (figure("usd_per_year") * 4.0 / all - 1.0).abs() < 1e-3,
+            "{one}"
+        );
     }
     let output = asked("drive,usd\np4801x-100,109\np4801x-101,5\n950pro-256,cheap\n");
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
-    for part in ["list.CSV:3", "did you mean `p4801x-100`?", "list.CSV:4", "`cheap`", "such as 1520"] {
+    for part in [
+        "list.CSV:3",
+        "did you mean `p4801x-100`?",
+        "list.CSV:4",
+        "`cheap`",
+        "such as 1520",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
 }

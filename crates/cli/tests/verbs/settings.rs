@@ -105,6 +105,67 @@ fn a_run_reaches_the_end_of_a_drives_life() {
     assert!(said.contains("no block was erased"), "{said}");
 }
 
+/// Sustained writes with and without heat; the governor at 12 W keeps the drive below the temperature at which it
+/// throttles.
+#[test]
+fn a_drive_in_hot_air_throttles_and_one_with_a_power_limit_does_not() {
+    let fixed = [
+        "--state=filled",
+        "--set=thermal.time_constant=1s",
+        "--every=100ms",
+    ];
+    let run = |drive: &str, more: &[&str]| {
+        let job = [
+            "run",
+            drive,
+            "--name=j",
+            "--ioengine=libaio",
+            "--direct=1",
+            "--rw=write",
+            "--bs=128k",
+            "--iodepth=8",
+            "--time_based",
+            "--runtime=8",
+            "--output-format=json",
+        ];
+        let output = drivelab(&[&job[..], &fixed, more].concat());
+        let said = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (said, rate(&result, "write"))
+    };
+    for (drive, air) in [
+        ("p4800x-750", "--ambient=55C"),
+        ("p4610-1600", "--ambient=60C"),
+    ] {
+        let (said, plain) = run(drive, &[]);
+        assert!(said.contains("no drive warms up"), "{said}");
+        let (said, cool) = run(drive, &["--heat"]);
+        assert!(said.contains("the drive did not throttle"), "{said}");
+        assert_eq!(cool, plain, "{drive}");
+        let (said, hot) = run(drive, &[air]);
+        assert!(said.contains("temperature: at most 8"), "{said}");
+        assert!(said.contains("the drive throttled for"), "{said}");
+        assert!(hot < 0.9 * plain, "{drive}: {hot} of {plain}");
+        let (said, windy) = run(drive, &[air, "--airflow=800LFM"]);
+        assert!(said.contains("did not throttle"), "{said}");
+        assert_eq!(windy, plain, "{drive}");
+    }
+    let (said, limited) = run("p4800x-750", &["--ambient=50C", "--power-limit=12W"]);
+    assert!(said.contains("did not throttle"), "{said}");
+    assert!(limited > 1e9, "{limited}");
+    let output = drivelab(&[
+        "run",
+        "mirror(2*p4800x-750)",
+        "--name=j",
+        "--size=1g",
+        "--heat",
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("heat is of one drive"), "{said}");
+}
+
 #[test]
 fn used_up_it_writes_thirty_megabytes_a_second() {
     let worn = job("write", "128k", "4", "2", &["--percentage-used", "105"]);

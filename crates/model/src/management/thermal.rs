@@ -8,6 +8,7 @@ use crate::time::Span;
 
 /// Thermal properties of a drive, and its temperature limits.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Thermal {
     /// Temperature of the air, in degrees Celsius.
     pub ambient_celsius: f64,

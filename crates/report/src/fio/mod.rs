@@ -14,6 +14,7 @@
 mod bins;
 mod clock;
 mod drives;
+mod heat;
 mod json;
 mod number;
 mod rows;
@@ -30,6 +31,7 @@ use lab::Outcome;
 use workload::job::Job;
 
 pub use drives::print_drives;
+pub use heat::heat;
 pub use wear::end_of_life;
 
 use json::Detail;

@@ -20,6 +20,25 @@ const SERIAL: usize = 20;
 /// Maximum characters of a firmware revision.
 const FIRMWARE: usize = 8;
 
+/// Log pages of a drive in addition to those of NVMe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum VendorLogPages {
+    /// None is published.
+    #[default]
+    None,
+    /// SMART attributes and latency monitor of the Open Compute Project (C0h, C3h).
+    Ocp,
+    /// Intel's additional SMART attributes (CAh).
+    Intel,
+}
+
+/// Values of `nvme.log_pages`.
+const LOG_PAGES: [(&str, VendorLogPages); 3] = [
+    ("none", VendorLogPages::None),
+    ("ocp", VendorLogPages::Ocp),
+    ("intel", VendorLogPages::Intel),
+];
+
 /// Strings and vendor id of NVMe Identify Controller, in printable ASCII.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NvmeIdentity {
@@ -31,6 +50,8 @@ pub struct NvmeIdentity {
     pub firmware: String,
     /// PCI vendor id; 0 if the drive has no maker.
     pub vendor_id: u16,
+    /// Further log pages.
+    pub log_pages: VendorLogPages,
 }
 
 impl NvmeIdentity {
@@ -113,6 +134,9 @@ fn nvme(section: &mut Section<'_>, name: &str) -> NvmeIdentity {
         serial_prefix: ascii(section, "serial_prefix", 12),
         firmware: ascii(section, "firmware", FIRMWARE),
         vendor_id: section.count("vendor_id", 0..=u16::MAX),
+        log_pages: section
+            .maybe("log_pages", |section, key| section.choice(key, &LOG_PAGES))
+            .unwrap_or_default(),
     }
 }
 

@@ -35,7 +35,7 @@ use model::management::LbaFormat;
 use model::media::{DriveConfig, Medium};
 use toml_edit::Document;
 
-pub use administration::NvmeIdentity;
+pub use administration::{NvmeIdentity, VendorLogPages};
 pub use change::{Change, host_with};
 pub use common::Identity;
 pub use condition::Age;

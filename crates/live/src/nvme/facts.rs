@@ -2,12 +2,14 @@
 //!
 //! Admin commands query [`Drives`] and receive plain values, so that they can be tested without a drive.
 
+use catalogue::VendorLogPages;
 use model::Time;
 use model::management::{Health, LbaFormat, Operation, Refusal, SanitizeStatus};
 use model::media::Medium;
 
 use super::extended;
 use super::protection::{Protection, Tuple};
+use super::vendor::VendorFacts;
 use super::wire::Status;
 use crate::clock::Wall;
 use workload::faults::Fault;
@@ -19,6 +21,8 @@ use crate::store::Share;
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) vendor: u16,
+    /// Log pages in addition to those of NVMe.
+    pub(super) log_pages: VendorLogPages,
     pub(super) model: String,
     pub(super) serial: String,
     pub(super) firmware: String,
@@ -65,6 +69,7 @@ impl Facts {
         let tuple = tuples.get(format).copied().unwrap_or_default();
         Facts {
             vendor: sheet.nvme.vendor_id,
+            log_pages: sheet.nvme.log_pages,
             model: sheet.nvme.model_number.clone(),
             serial: drive.serial().to_owned(),
             firmware: sheet.nvme.firmware.clone(),
@@ -145,6 +150,8 @@ pub(super) trait Drives {
     fn facts(&mut self, drive: usize) -> Facts;
     /// Returns the present health.
     fn health(&mut self, drive: usize) -> Health;
+    /// Returns the counters of log pages that are not NVMe's.
+    fn vendor(&mut self, drive: usize) -> VendorFacts;
     /// Returns byte ranges (start, end) that cannot be read.
     fn unreadable(&mut self, drive: usize) -> Vec<(u64, u64)>;
     /// Returns a counter that changes with [`Drives::unreadable`].
@@ -211,6 +218,11 @@ impl Drives for Port<'_> {
     fn health(&mut self, drive: usize) -> Health {
         let now = self.model_time(drive);
         self.drive(drive).health(now)
+    }
+
+    fn vendor(&mut self, drive: usize) -> VendorFacts {
+        let health = self.health(drive);
+        VendorFacts::from_drive(self.drive(drive), health)
     }
 
     fn unreadable(&mut self, drive: usize) -> Vec<(u64, u64)> {

@@ -43,6 +43,7 @@ mod service;
 mod slots;
 mod subsystem;
 mod target;
+pub mod vendor;
 pub mod wire;
 
 pub use connection::NvmeConnection;

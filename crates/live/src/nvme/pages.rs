@@ -4,6 +4,7 @@
 //! controller, and then cut to the requested part. Source: NVM Express Base Specification 1.4, chapter 5.14; NVMe over
 //! Fabrics 1.1, chapter 5.4.
 
+use catalogue::VendorLogPages;
 use model::management::SanitizeStatus;
 use zerocopy::IntoBytes;
 
@@ -18,6 +19,7 @@ use super::log::{
 use super::opcode::{admin as of_admin, io as of_io};
 use super::persistent;
 use super::target::Target;
+use super::vendor;
 use super::wire::{Sqe, Status};
 
 /// Maximum bytes of one Get Log Page.
@@ -60,7 +62,12 @@ pub(super) fn get_log(
 ) -> Result<Vec<u8>, Status> {
     let dwords = [sqe.cdw10, sqe.cdw11, sqe.cdw12, sqe.cdw13].map(|dword| dword.get());
     let asked = LogPageRequest::from_dwords(dwords);
-    let pages = pages(target.is_discovery(controller), target.is_full(controller));
+    let discovery = target.is_discovery(controller);
+    let of_vendor = match target.subsystem.first_drive() {
+        Ok(drive) if !discovery => drives.facts(drive).log_pages,
+        _ => VendorLogPages::None,
+    };
+    let pages = pages(discovery, target.is_full(controller), of_vendor);
     if !pages.contains(&asked.page) {
         return Err(Status::INVALID_LOG_PAGE);
     }
@@ -80,7 +87,11 @@ pub(super) fn get_log(
         log::LBA_STATUS => lba_status::page(&target.subsystem, drives),
         log::SELF_TEST => target.self_tests.page(&target.subsystem, drives),
         log::PERSISTENT => persistent::command(target, controller, asked.specific, drives)?,
-        log::DISCOVERY => discovery(target.generation, &target.subsystem.options.nqn, local),
+        vendor::OCP_SMART | vendor::OCP_LATENCY | vendor::INTEL_SMART => {
+            let drive = drive_of(target, sqe.nsid.get())?;
+            vendor::page(asked.page, &drives.vendor(drive))
+        }
+        log::DISCOVERY => discovery_page(target.generation, &target.subsystem.options.nqn, local),
         _ => {
             let drive = target.subsystem.first_drive()?;
             sanitize(drives.sanitized(drive), drives.format_seconds(drive))
@@ -101,10 +112,15 @@ pub(super) fn get_log(
 }
 
 /// Returns the identifiers of the supported log pages.
-fn pages(discovery: bool, full: bool) -> Vec<u8> {
+fn pages(discovery: bool, full: bool, of_vendor: VendorLogPages) -> Vec<u8> {
     let pages = if discovery { DISCOVERY_PAGES } else { PAGES };
     let more = if full { FULL_PAGES } else { &[] };
-    [pages, more].concat()
+    let of_vendor: &[u8] = match of_vendor {
+        VendorLogPages::None => &[],
+        VendorLogPages::Ocp => &[vendor::OCP_SMART, vendor::OCP_LATENCY],
+        VendorLogPages::Intel => &[vendor::INTEL_SMART],
+    };
+    [pages, more, of_vendor].concat()
 }
 
 fn errors(controller: Option<&mut Controller>) -> Vec<u8> {
@@ -116,6 +132,15 @@ fn errors(controller: Option<&mut Controller>) -> Vec<u8> {
     page
 }
 
+/// Returns the drive of a namespace; for the controller as a whole, the first drive.
+fn drive_of(target: &mut Target, nsid: u32) -> Result<usize, Status> {
+    if nsid == 0 || nsid == ALL {
+        return target.subsystem.first_drive();
+    }
+    let namespace = target.namespace(nsid);
+    Ok(namespace.ok_or(Status::INVALID_NAMESPACE)?.drive)
+}
+
 /// Returns the health of the drive of a namespace; for the controller as a whole, of the first drive.
 fn health(
     target: &mut Target,
@@ -123,12 +148,7 @@ fn health(
     nsid: u32,
     drives: &mut dyn Drives,
 ) -> Result<Vec<u8>, Status> {
-    let drive = if nsid == 0 || nsid == ALL {
-        target.subsystem.first_drive()?
-    } else {
-        let namespace = target.namespace(nsid);
-        namespace.ok_or(Status::INVALID_NAMESPACE)?.drive
-    };
+    let drive = drive_of(target, nsid)?;
     if let Some(it) = target.controller(controller) {
         for _ in 0..it.take_uncounted() {
             drives.count_error(drive);
@@ -178,7 +198,7 @@ fn sanitize(status: SanitizeStatus, seconds: u32) -> Vec<u8> {
     data.as_bytes().to_vec()
 }
 
-fn discovery(generation: u64, nqn: &str, local: &Local) -> Vec<u8> {
+fn discovery_page(generation: u64, nqn: &str, local: &Local) -> Vec<u8> {
     let mut header: DiscoveryHeader = zeroed();
     header.generation.set(generation);
     header.records.set(1);

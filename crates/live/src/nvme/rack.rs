@@ -12,6 +12,7 @@ use super::opcode::admin as opcode;
 use super::protection::{Protection, Tuple};
 use super::subsystem::Options;
 use super::target::Target;
+use super::vendor::VendorFacts;
 use super::wire::{Sqe, Status};
 use crate::clock::Wall;
 use crate::port::Notice;
@@ -43,6 +44,7 @@ impl Fake {
         ];
         let facts = Facts {
             vendor: 0x8086,
+            log_pages: Default::default(),
             model: "FAKE".into(),
             serial: "S1".into(),
             firmware: "F1".into(),
@@ -119,6 +121,9 @@ impl Drives for Rack {
     }
     fn health(&mut self, drive: usize) -> Health {
         self.drives[drive].health.clone()
+    }
+    fn vendor(&mut self, _: usize) -> VendorFacts {
+        VendorFacts::default()
     }
     fn unreadable(&mut self, drive: usize) -> Vec<(u64, u64)> {
         self.drives[drive].unreadable.clone()

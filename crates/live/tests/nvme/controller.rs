@@ -11,6 +11,7 @@ use live::nvme::identify::{ControllerData, NamespaceData};
 use live::nvme::initiator::property_set;
 use live::nvme::io::opcode;
 use live::nvme::log::{self, HealthPage};
+use live::nvme::vendor;
 use live::nvme::wire::{Sgl, Sqe, Status};
 use zerocopy::FromBytes;
 
@@ -392,4 +393,45 @@ fn a_silent_host_is_cut_off() {
     host.tick(line).expect("it was just heard of");
     sleep(Duration::from_millis(60));
     assert!(matches!(host.tick(line), Err(Ending::Broke(reason)) if reason.contains("keep-alive")));
+}
+
+/// The pages of OCP and Intel, at the offsets at which nvme-cli reads them; other drives refuse them.
+#[test]
+fn pages_of_vendors_are_those_of_their_drives() {
+    let number = |page: &[u8], at: usize| {
+        let bytes = page[at..at + 8].try_into().expect("8 bytes");
+        u64::from_le_bytes(bytes)
+    };
+    let mut host = Host::new(vec![drive("pm9a3-960")]);
+    let (line, id) = host.admin(0, usize::MAX);
+    let queue = host.io(id, 0, usize::MAX);
+    for lba in 0..256 {
+        let sqe = io(opcode::WRITE, 1, lba * 256, 256, Sgl::transport(128 << 10));
+        host.well(queue, &sqe, &vec![1; 128 << 10]);
+    }
+    let smart = host.log(line, vendor::OCP_SMART, 512);
+    assert_eq!(smart[496..500], [0xc5, 0xaf, 0x10, 0x28]);
+    assert!(number(&smart, 0) > 0, "physical bytes written");
+    assert_eq!(smart[103], 2, "version");
+    let latency = host.log(line, vendor::OCP_LATENCY, 512);
+    assert_eq!(latency[496..500], [0x92, 0x7a, 0xc0, 0x8c]);
+    assert_eq!((latency[0], latency[6]), (1, 5), "on, 30 ms");
+    let slow: Vec<u8> = latency[32..96].to_vec();
+    assert!(slow.iter().all(|&byte| byte == 0), "nothing took 30 ms");
+    let pages = host.log(line, log::SUPPORTED, 1024);
+    assert_eq!(
+        (pages[0xc0 * 4], pages[0xc3 * 4], pages[0xca * 4]),
+        (1, 1, 0)
+    );
+
+    let mut host = Host::new(vec![drive("p4510-1000")]);
+    let (line, _) = host.admin(0, usize::MAX);
+    let page = host.log(line, vendor::INTEL_SMART, 512);
+    // The twelfth item: bytes written to the medium.
+    assert_eq!((page[0], page[11 * 12], page[12 * 12]), (0xab, 0xf4, 0xf5));
+    let unknown = crate::host::get_log(vendor::OCP_SMART, 64, 0);
+    assert_eq!(
+        host.status(line, &unknown, &[]),
+        Status::INVALID_LOG_PAGE.code()
+    );
 }

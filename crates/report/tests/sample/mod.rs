@@ -353,6 +353,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
             serial_prefix: "PAPER".into(),
             firmware: "1.0".into(),
             vendor_id: 0,
+            log_pages: Default::default(),
         },
         power_loss_protection: None,
         fit: None,

@@ -190,7 +190,7 @@ impl PriceList<'_> {
                 let help = String::from(
                     "write it in `usd`: per kilowatt-hour of power, per month of a place",
                 );
-                return Err((format!("`{name}` has no size"), help));
+                return Err((format!("`{name}` has no price in `usd`"), help));
             }
             ("power", usd) => self.prices.kwh = usd,
             ("place", usd) => self.prices.place = usd,
@@ -301,19 +301,37 @@ mod tests {
         let text = "drive,usd,usd_per_gb\np4800x-376,450\np4800x-375,$450\np4800x-375,1,520\n950pro-256,170,5\n\
                     600p-256,,\n960evo-250,-1\n960evo-250,1,2,3\npower,,1\n960pro-512,1\n960pro-512,2\n";
         let told = |text| {
-            read("p.csv", text, &[])
-                .expect_err("all of it is wrong")
-                .render(false)
+            let told = read("p.csv", text, &[]).expect_err("all of it is wrong");
+            told.render(false)
         };
-        let all = [
-            text,
-            "",
-            "drive;usd\np4800x-375;450\n",
-            "drive,prize\n",
-            "usd\n5\n",
-            "drive,date\n",
-            "drive,usd,usd\n",
-        ];
-        insta::assert_snapshot!(all.map(told).join("\n"));
+        let said = told(text);
+        for part in [
+            "p.csv:2",
+            "did you mean `p4800x-375`?",
+            "p.csv:3",
+            "`usd` is not a price: `$450`",
+            "such as 1520 or 0.12",
+            "p.csv:5",
+            "170 USD are 0.664 USD/GB",
+            "`600p-256` has no price",
+            "`usd` is not a price: `-1`",
+            "4 cells in a line",
+            "`power` has no price in `usd`",
+            "a second price of `960pro-512`",
+            "the first one is in line 10",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        for (text, part) in [
+            ("", "the price list is empty"),
+            ("drive;usd\np4800x-375;450\n", "not by semicolons"),
+            ("drive,prize\n", "unknown column `prize`"),
+            ("usd\n5\n", "no column `drive`"),
+            ("drive,date\n", "no column with prices"),
+            ("drive,usd,usd\n", "occurs twice"),
+        ] {
+            let said = told(text);
+            assert!(said.contains(part), "{part}: {said}");
+        }
     }
 }

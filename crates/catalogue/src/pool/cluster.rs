@@ -49,7 +49,8 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
     Tier::Cluster(config)
 }
 
-fn network(keys: &mut Keys<'_>) -> Network {
+/// Reads the network between nodes.
+pub(super) fn network(keys: &mut Keys<'_>) -> Network {
     let rate = assumed(
         "3.125 GB/s",
         "25 Gbit/s for each direction of a node's link",
@@ -73,7 +74,8 @@ fn network(keys: &mut Keys<'_>) -> Network {
     }
 }
 
-fn node(keys: &mut Keys<'_>) -> NodeConfig {
+/// Reads the costs of a node.
+pub(super) fn node(keys: &mut Keys<'_>) -> NodeConfig {
     let cores = keys.count("cores", 1..=4096, 16);
     let mut cpu = keys.section("cpu");
     let scale = assumed("1", "not fitted");

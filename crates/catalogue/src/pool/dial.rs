@@ -14,7 +14,7 @@ use crate::{Change, DriveSheet, Settings, drive_as};
 use text::quantity::{Bytes, Quantity, Share, split};
 
 /// By kind: the keys that can be varied, in display order.
-const OFFERED: [(&str, &[&str]); 6] = [
+const OFFERED: [(&str, &[&str]); 7] = [
     ("mirror", &["reads"]),
     ("stripe", &["chunk"]),
     ("raidz", &["parity"]),
@@ -33,6 +33,7 @@ const OFFERED: [(&str, &[&str]); 6] = [
             "sequential_cutoff",
         ],
     ),
+    ("log-structured", &["compression", "stripe", "memory"]),
     (
         "write-back-cache",
         &[

@@ -13,6 +13,7 @@ mod expression;
 mod file;
 mod intent_log;
 mod keys;
+mod log_structured;
 mod members;
 mod mirror;
 mod outline;
@@ -60,6 +61,7 @@ const KINDS: &[KindReader] = &[
     intent_log::READER,
     read_cache::READER,
     write_back_cache::READER,
+    log_structured::READER,
     cluster::READER,
 ];
 

@@ -38,7 +38,7 @@ const L2ARC: Feed = Feed {
 };
 
 /// All known caches.
-const KNOWN: [ReadCachePreset; 5] = [
+const KNOWN: [ReadCachePreset; 6] = [
     ReadCachePreset {
         word: "plain",
         config: PLAIN,
@@ -61,6 +61,16 @@ const KNOWN: [ReadCachePreset; 5] = [
         word: "bcache",
         config: ReadCacheConfig {
             line: 4096,
+            sequential_cutoff: Some(4 << 20),
+            survives_power_cut: true,
+            ..PLAIN
+        },
+    },
+    // Intel's Rapid Storage Technology with Optane Memory: assumed, because Intel publishes no rule or limit.
+    ReadCachePreset {
+        word: "intel-rst",
+        config: ReadCacheConfig {
+            line: 16 << 10,
             sequential_cutoff: Some(4 << 20),
             survives_power_cut: true,
             ..PLAIN

@@ -52,7 +52,7 @@ const NO_CONGESTION: [Fallback; 3] = [
 ];
 
 /// All known caches.
-const KNOWN: [WriteBackPreset; 5] = [
+const KNOWN: [WriteBackPreset; 7] = [
     WriteBackPreset {
         word: "plain",
         config: WriteBackConfig::PLAIN,
@@ -75,6 +75,20 @@ const KNOWN: [WriteBackPreset; 5] = [
         word: "dm-writecache",
         config: WriteBackConfig::DM_WRITECACHE,
         pause: NO_PAUSES,
+        congestion: NO_CONGESTION,
+    },
+    // The same document, type `p`: blocks are copied by the processor, and are durable then.
+    WriteBackPreset {
+        word: "dm-writecache-pmem",
+        config: WriteBackConfig::DM_WRITECACHE_PMEM,
+        pause: NO_PAUSES,
+        congestion: NO_CONGESTION,
+    },
+    // Intel publishes no rule or limit of its cache: assumed.
+    WriteBackPreset {
+        word: "intel-rst",
+        config: WriteBackConfig::INTEL_RST,
+        pause: NEVER_PAUSES,
         congestion: NO_CONGESTION,
     },
     // Linux 6.12, drivers/md/bcache/writeback.h and Documentation/admin-guide/bcache.rst.

@@ -32,6 +32,7 @@ mod settings;
 mod size;
 mod sources;
 mod stop;
+mod structured;
 mod sweep;
 mod traces;
 mod what_if;

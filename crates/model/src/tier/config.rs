@@ -230,22 +230,33 @@ impl<M: Medium> PoolConfig<M> {
             || tier.children.iter().any(|it| self.is_on_a_log(it))
     }
 
-    /// Returns for each member whether its whole used range is the ring of a write-back cache, directly or through
-    /// mirrors, stripes or concatenations.
+    /// Returns for each member whether its whole used range is the ring of a write-back cache, or written by
+    /// log-structured storage, directly or through mirrors, stripes, concatenations or arrays with parity.
     pub fn rings(&self) -> Vec<bool> {
         let mut rings = vec![true; self.members.len()];
         let mut used = vec![false; self.members.len()];
         let mut below = vec![false; self.tiers.len()];
+        // Arrays with parity are written in whole stripes only by log-structured storage.
+        let mut structured = vec![false; self.tiers.len()];
         // Tiers come after their children.
         for (index, tier) in self.tiers.iter().enumerate().rev() {
+            let writes_stripes = match &tier.kind {
+                Kind::LogStructured(_) => true,
+                _ => structured[index],
+            };
             for (child, target) in tier.children.iter().enumerate() {
                 let is_ring = match &tier.kind {
                     Kind::WriteBack(_) => child == 0,
+                    Kind::LogStructured(_) => true,
+                    Kind::Raid5(_) | Kind::Raid6(_) => structured[index],
                     Kind::Mirror(_) | Kind::Stripe(_) | Kind::Concat(_) => below[index],
                     _ => false,
                 };
                 match *target {
-                    Target::Tier(tier) => below[usize::from(tier)] = is_ring,
+                    Target::Tier(tier) => {
+                        below[usize::from(tier)] = is_ring;
+                        structured[usize::from(tier)] = is_ring && writes_stripes;
+                    }
                     Target::Slice { member, .. } => {
                         rings[usize::from(member)] &= is_ring;
                         used[usize::from(member)] = true;

@@ -81,6 +81,18 @@ impl Loss {
         }
     }
 
+    /// Returns the failures that lose data although the memory is never lost; `None` if there are none.
+    pub fn without_ram(&self) -> Option<Loss> {
+        match self {
+            Loss::Member(_) => Some(self.clone()),
+            Loss::Ram => None,
+            Loss::AtLeast(least, of) => {
+                let of: Vec<Loss> = of.iter().filter_map(Loss::without_ram).collect();
+                (of.len() >= usize::from(*least)).then(|| Loss::out_of(*least, of))
+            }
+        }
+    }
+
     /// Whether data is lost if these members and, if `ram` is set, the memory have failed.
     pub fn happens(&self, failed: &impl Fn(u16) -> bool, ram: bool) -> bool {
         match self {

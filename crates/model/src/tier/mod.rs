@@ -42,6 +42,7 @@ mod shelf;
 mod streams;
 mod stripe;
 mod striping;
+mod structured;
 mod table;
 mod writeback;
 
@@ -50,7 +51,7 @@ pub use concat::{Concat, ConcatConfig};
 pub use config::{Member, PoolConfig, PoolVolume, Target, TierConfig};
 pub use copies::Reads;
 pub use gather::Gather;
-pub use log::{IntentLog, IntentLogConfig, LogCpu, LogScale, Logbias, SyncPolicy};
+pub use log::{Autotrim, IntentLog, IntentLogConfig, LogCpu, LogScale, Logbias, SyncPolicy};
 pub use loss::{DurabilityPoint, Loss, Promise};
 pub use mirror::{MOST_LEGS, Mirror, MirrorConfig};
 pub use parity::{ParityArray, ParityArrayConfig};
@@ -58,6 +59,7 @@ pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Feed, Policy, ReadCache, ReadCacheConfig, Writes};
 pub use stripe::{Stripe, StripeConfig};
+pub use structured::{LogStructured, LogStructuredConfig, StructuredNodes};
 pub use writeback::{
     BypassPolicy, Cleaning, CommitPolicy, Congestion, Destage, Durability, IdleCleaning,
     RateControl, WriteBack, WriteBackConfig,
@@ -510,6 +512,8 @@ tiers! {
     ReadCache = "read-cache": ReadCacheConfig => Box<ReadCache>,
     /// A fast drive that buffers writes to slower ones.
     WriteBack = "write-back-cache": WriteBackConfig => Box<WriteBack>,
+    /// Writes in a log until they are in full stripes on the capacity.
+    LogStructured = "log-structured": LogStructuredConfig => Box<LogStructured>,
     /// Groups of drives in nodes, with a network between them.
     Cluster = "cluster": ClusterConfig => Box<Cluster>,
 }

@@ -398,11 +398,11 @@ fn cause(sets: &[Set], members: &[MemberRisk], crashes: f64) -> LossCause {
     }
 }
 
-/// The members that only hold the log of an intent log.
+/// The members that only hold the log of an intent log or of log-structured storage.
 fn log_members(config: &PoolConfig<DriveConfig>) -> Vec<u16> {
     let mut logs = Vec::new();
     for tier in &config.tiers {
-        if let Kind::IntentLog(_) = tier.kind {
+        if let Kind::IntentLog(_) | Kind::LogStructured(_) = tier.kind {
             for log in tier.children.iter().skip(1) {
                 collect_members(config, *log, &mut logs);
             }

@@ -27,6 +27,7 @@ fn tier_shape(config: &PoolConfig<DriveConfig>, tier: u16) -> String {
         Kind::IntentLog(_) => parts("main", "log", &children),
         Kind::ReadCache(_) => parts("cache", "main", &children),
         Kind::WriteBack(_) => parts("cache", "capacity", &children),
+        Kind::LogStructured(_) => parts("capacity", "log", &children),
         Kind::Cluster(_) => alike(&children, usize::MAX),
     };
     let settings = settings(tier);

@@ -297,6 +297,12 @@ impl TestPool {
                 "a cluster is not found again after a crash, so there is nothing to try",
             ));
         }
+        let mut tiers = config.tiers.iter();
+        if tiers.any(|tier| matches!(tier.kind, Kind::LogStructured(_))) {
+            return Err(String::from(
+                "log-structured storage is modelled without data, so there is nothing to find after a crash",
+            ));
+        }
         if config.labels_on_a_log() {
             return Err(String::from(
                 "an intent log accepts writes only while it runs, but the tier above it writes labels before that: there is nothing to test",

@@ -53,6 +53,8 @@ fn volume() -> PoolConfig<DriveConfig> {
         size: 1 << 20,
         ram: 10 << 20,
         record: 16 << 10,
+        stored: None,
+        autotrim: None,
         run: 64 << 10,
         filled: false,
         lanes: 1,

@@ -48,7 +48,7 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
-    pub(super) fn data(&self, bytes: u64) -> Span {
+    pub(in crate::tier) fn data(&self, bytes: u64) -> Span {
         Span::per_bytes(self.ps_per_byte, bytes)
     }
 }

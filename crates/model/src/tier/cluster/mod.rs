@@ -23,7 +23,7 @@ mod config;
 mod events;
 mod piece;
 mod placement;
-mod servers;
+pub(super) mod servers;
 #[cfg(test)]
 mod tests;
 

@@ -16,14 +16,14 @@ const MESSAGE: u64 = 256;
 
 /// Cores with one queue.
 #[derive(Clone, Debug)]
-pub(super) struct NodeCores {
+pub(in crate::tier) struct NodeCores {
     /// When each core becomes free: a heap, the earliest first.
     free: Vec<Time>,
     served: Span,
 }
 
 impl NodeCores {
-    pub(super) fn new(count: u16) -> NodeCores {
+    pub(in crate::tier) fn new(count: u16) -> NodeCores {
         NodeCores {
             free: vec![Time::ZERO; usize::from(count)],
             served: Span::ZERO,
@@ -31,7 +31,7 @@ impl NodeCores {
     }
 
     /// Joins the queue for `work`; returns when it is done.
-    pub(super) fn book(&mut self, now: Time, work: Span) -> Time {
+    pub(in crate::tier) fn book(&mut self, now: Time, work: Span) -> Time {
         if work == Span::ZERO {
             return now;
         }
@@ -59,7 +59,7 @@ impl NodeCores {
     }
 
     /// Removes all work from the queue.
-    pub(super) fn clear(&mut self, now: Time) {
+    pub(in crate::tier) fn clear(&mut self, now: Time) {
         self.served = self.busy(now);
         for free in &mut self.free {
             *free = (*free).min(now);
@@ -68,7 +68,7 @@ impl NodeCores {
     }
 
     /// Returns the sum of the cores' busy time up to `now`.
-    pub(super) fn busy(&self, now: Time) -> Span {
+    pub(in crate::tier) fn busy(&self, now: Time) -> Span {
         // After now a core has no gaps, because only arrived work is booked.
         let ahead = self.free.iter().map(|free| free.since(now.min(*free)).ns());
         self.served.saturating_sub(Span::from_ns(ahead.sum()))
@@ -77,21 +77,21 @@ impl NodeCores {
 
 /// One direction of a node's link.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Port(Station);
+pub(in crate::tier) struct Port(Station);
 
 impl Port {
     /// A message with `data` bytes waits for the port; returns when its first byte is on the other side.
-    pub(super) fn first_byte(&mut self, now: Time, network: &Network, data: u64) -> Time {
+    pub(in crate::tier) fn first_byte(&mut self, now: Time, network: &Network, data: u64) -> Time {
         let (waits, _) = self.0.book(now, held(network, data));
         now + waits + network.delay
     }
 
     /// The first byte of a message has arrived; returns when its last byte has.
-    pub(super) fn last_byte(&mut self, now: Time, network: &Network, data: u64) -> Time {
+    pub(in crate::tier) fn last_byte(&mut self, now: Time, network: &Network, data: u64) -> Time {
         self.0.book(now, held(network, data)).1
     }
 
-    pub(super) fn clear(&mut self, now: Time) {
+    pub(in crate::tier) fn clear(&mut self, now: Time) {
         self.0.clear(now);
     }
 }

@@ -343,9 +343,7 @@ impl IntentLog {
         }
         let bulk = self.issuer.blocks[block].bulk && place.is_some();
         let on_main = |this: &mut IntentLog| {
-            let at = this
-                .groups
-                .place_on_main(bytes, this.record, &mut this.room);
+            let at = this.groups.place_on_main(bytes, this.slot, &mut this.room);
             at.map(|at| (usize::from(MAIN), at))
         };
         let Some((child, at)) = place.or_else(|| on_main(self)) else {
@@ -419,7 +417,7 @@ impl IntentLog {
         }
         let command = Command {
             payload,
-            ..Command::write(0, u64::from(slot) * self.record, self.config.record)
+            ..Command::write(0, u64::from(slot) * self.slot, self.slot as u32)
         };
         let what = (MAIN, LogPurpose::Early { block });
         self.send(what, Some(Urgency::Urgent), command, way);

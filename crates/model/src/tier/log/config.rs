@@ -6,6 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::layout::{self, LARGEST_BLOCK, UNIT};
+use super::trim::Autotrim;
 use super::{IntentLog, recover, tables};
 use crate::tier::offline::{ChildImages, Damage};
 use crate::tier::{Child, DurabilityPoint, Loss, Promise, TierSettings};
@@ -69,6 +70,10 @@ pub struct LogCpu {
     pub commit: Span,
     /// Time per log block: one block after another, for all commits.
     pub block: Span,
+    /// Picoseconds per byte of a record for compressing it, in threads of their own.
+    pub compress_ps: u64,
+    /// Picoseconds per byte of a record for decompressing it, in the reader's thread.
+    pub decompress_ps: u64,
 }
 
 /// Sizes that are the same for all volumes, except for small ones that tests use.
@@ -104,6 +109,11 @@ pub struct IntentLogConfig {
     pub ram: u64,
     /// Bytes per record, which is always written as a whole: a power of two, 4 KiB to 1 MiB.
     pub record: u32,
+    /// Bytes that a compressed record takes on the main pool: a multiple of 4 KiB, at most `record`; `None` without
+    /// compression.
+    pub stored: Option<u32>,
+    /// Trims of freed space, if any.
+    pub autotrim: Option<Autotrim>,
     /// Maximum bytes that a transaction group writes with one command: whole records, at least one. ZFS aggregates up
     /// to 1 MiB for hard disks and 128 KiB for flash.
     pub run: u32,
@@ -133,6 +143,11 @@ impl IntentLogConfig {
         (self.ram / 10).min(4 << 30)
     }
 
+    /// Returns the bytes that a record takes on the main pool.
+    pub fn stored(&self) -> u32 {
+        self.stored.unwrap_or(self.record)
+    }
+
     /// Returns the bytes of log needed at this write rate: two transaction groups, and at most twice the maximum of
     /// dirty bytes.
     pub fn log_needed(&self, bytes_per_second: f64) -> f64 {
@@ -145,7 +160,7 @@ impl IntentLogConfig {
     pub fn most_bytes(&self, main: u64) -> u64 {
         let record = u64::from(self.record.max(1));
         let spare = (main / 32).max(4 * self.dirty_max() + 16 * record.max(LARGEST_BLOCK / 4));
-        main.saturating_sub(spare) / record * record
+        main.saturating_sub(spare) / u64::from(self.stored().max(1)) * record
     }
 }
 
@@ -240,7 +255,13 @@ impl TierSettings for IntentLogConfig {
                 self.most_bytes(main)
             ));
         }
-        if main / record >= u64::from(u32::MAX) {
+        if !self.stored().is_multiple_of(4096) || !(4096..=self.record).contains(&self.stored()) {
+            problems.push(String::from(
+                "a stored record must have a multiple of 4 KiB, at most its size",
+            ));
+            return problems;
+        }
+        if main / u64::from(self.stored()) >= u64::from(u32::MAX) {
             problems.push(String::from("its main has more than 2^32 records"));
         }
         if logs.len() > layout::MOST_LOGS {
@@ -279,8 +300,9 @@ impl TierSettings for IntentLogConfig {
         recover::recover(self.build(children), children, pool, below)
     }
 
+    /// Compressed data cannot be found again: the model stores what clients wrote.
     fn recovers(&self) -> bool {
-        true
+        self.stored.is_none()
     }
 
     /// Cached records, and those of two groups, one of which is copied for writing.

@@ -19,7 +19,7 @@ use super::{IntentLog, LogEvent, LogPurpose, MAIN, TierContext};
 use crate::command::{Command, Payload};
 use crate::data::Buffers;
 use crate::tier::planted::{self, Bug};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Percentage of the maximum of dirty or logged bytes at which a group is closed.
 const CLOSES_AT: u64 = 20;
@@ -190,7 +190,7 @@ impl IntentLog {
 
     /// Allocates slots for the records and writes adjacent ones with one command.
     fn write_records<W: TierContext>(&mut self, handles: &[u32], way: &mut W) {
-        let longest = (u64::from(self.config.run) / self.record).max(1) as u32;
+        let longest = (u64::from(self.config.run) / self.slot).max(1) as u32;
         let mut run: Option<(u32, u32, u32)> = None;
         for &handle in handles {
             let index = self.groups.writing.len() as u32;
@@ -217,6 +217,7 @@ impl IntentLog {
                 let sum = way.buffers().sum(data, self.config.record);
                 self.tables.set_sum(number, Some(sum));
             }
+            self.cpu += Span::per_bytes(self.config.cpu.compress_ps, self.record);
             self.groups.old.extend(self.room.place(number, Some(slot)));
             self.groups.writing.push((handle, slot));
             run = match run {
@@ -242,10 +243,10 @@ impl IntentLog {
             1 => self.records.lend(self.groups.writing[first as usize].0),
             _ => self.together(first, count, way),
         };
-        let at = u64::from(slot) * self.record;
+        let at = u64::from(slot) * self.slot;
         let command = Command {
             payload,
-            ..Command::write(0, at, count * self.config.record)
+            ..Command::write(0, at, count * self.slot as u32)
         };
         self.groups.left += 1;
         self.send(
@@ -291,7 +292,7 @@ impl IntentLog {
                     let payload = way.buffers().take(self.config.record);
                     command = Command {
                         payload,
-                        ..Command::write(0, u64::from(slot) * self.record, 0)
+                        ..Command::write(0, u64::from(slot) * self.slot, 0)
                     };
                     used = 0;
                 }
@@ -367,7 +368,7 @@ impl IntentLog {
     pub(super) fn is_short(&self) -> bool {
         let groups = &self.groups;
         let records = groups.records.len() as u64 + 4;
-        let needed = records * self.slots_of_record() + 2 * (LARGEST_BLOCK / self.record).max(1);
+        let needed = records * self.slots_of_record() + 2 * (LARGEST_BLOCK / self.slot).max(1);
         let goes_on = groups.opened.is_some() || groups.phase != Phase::Idle;
         goes_on && u64::from(self.room.free()) < needed
     }
@@ -433,7 +434,7 @@ impl IntentLog {
         }
         Command {
             payload,
-            ..Command::write(0, layout::root_at(number, self.record), UNIT as u32)
+            ..Command::write(0, layout::root_at(number, self.slot), UNIT as u32)
         }
     }
 
@@ -452,6 +453,7 @@ impl IntentLog {
         }
         self.groups.writing = writing;
         self.give_up_slots();
+        self.trim_freed(way);
         let synced = self.groups.synced;
         while self.unlogged.front().is_some_and(|it| it.group <= synced) {
             self.unlogged.pop_front();
@@ -468,6 +470,9 @@ impl IntentLog {
         self.tables.take_empty(&mut groups.old);
         for slot in groups.writing_slots.drain(..).chain(groups.old.drain(..)) {
             self.room.retire(slot);
+            if self.config.autotrim.is_some() {
+                self.trims.free(slot);
+            }
         }
         self.room.have_retired();
     }

@@ -9,10 +9,12 @@
 //! crash, the log is read from the last group on the main pool up to its first gap ([`recover`]), which takes no
 //! virtual time.
 //!
-//! Not modelled: compression, the cost of checksums, the ARC (a read hits only recently written data), several volumes
-//! that share a group, the partial records of a trim (unchanged, as in a zvol). Source: the behaviour of OpenZFS at
-//! be7657e according to its documentation (zfs.4, zfsprops.7) and the comments in its sources. No published measurement
-//! of the software's CPU time states its hardware, so it is a setting.
+//! With compression, a record takes less space on the main pool; times only, because the stored data is the client's.
+//!
+//! Not modelled: compression of log blocks, the cost of checksums, and the ARC (a read hits only recently written data).
+//! Several volumes that share a group and the partial records of a trim (unchanged, as in a zvol) are not modelled
+//! either. Source: the behaviour of OpenZFS at be7657e according to its documentation (zfs.4, zfsprops.7) and the
+//! comments in its sources. No published measurement of the software's CPU time states its hardware, so it is a setting.
 
 mod blocks;
 mod chain;
@@ -26,11 +28,13 @@ mod recover;
 mod request;
 mod room;
 mod tables;
+mod trim;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{IntentLogConfig, LogCpu, LogScale, Logbias, SyncPolicy};
+pub use trim::Autotrim;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -43,6 +47,7 @@ use self::records::Records;
 use self::request::{LogRequest, Wait};
 use self::room::{BlockRing, SlotAllocator};
 use self::tables::RecordTables;
+use self::trim::Trims;
 use super::offline::ChildImages;
 use super::planted::{self, Bug};
 use super::{Child, Tier, TierContext};
@@ -134,6 +139,10 @@ enum LogPurpose {
     },
     /// Other commands of the group: its tables, flushes and the root.
     Group,
+    /// Freed space is trimmed, starting with this slot.
+    Trim {
+        first: u32,
+    },
 }
 
 /// A command that is outstanding at a child, or queued for it.
@@ -172,6 +181,8 @@ struct LogEpoch {
 pub struct IntentLog {
     config: IntentLogConfig,
     record: u64,
+    /// Bytes of a slot of the main pool: of a record as it is stored.
+    slot: u64,
     dirty_max: u64,
     dirty: u64,
     events: EventQueue,
@@ -190,6 +201,7 @@ pub struct IntentLog {
     unlogged: VecDeque<UnloggedWrite>,
     issuer: Issuer,
     groups: Groups,
+    trims: Trims,
     tables: RecordTables,
     life: LogEpoch,
     /// By log device: epoch of its label.
@@ -220,21 +232,23 @@ impl IntentLog {
     fn new(config: &IntentLogConfig, children: &[u64]) -> IntentLog {
         let record = u64::from(config.record);
         let count = config.size / record;
-        let slots = (children[0] / record) as u32;
+        let slot = u64::from(config.stored());
+        let slots = (children[0] / slot) as u32;
         IntentLog {
             record,
+            slot,
             dirty_max: config.dirty_max(),
             dirty: 0,
             events: EventQueue::default(),
             requests: Slab::default(),
             waits: Slab::default(),
             records: Records::new(count, config.ram / 2 / record),
-            room: SlotAllocator::new(slots, layout::root_slots(record), count, config.filled),
+            room: SlotAllocator::new(slots, layout::root_slots(slot), count, config.filled),
             rings: children[1..]
                 .iter()
                 .map(|&bytes| BlockRing::new(layout::ring_bytes(bytes)))
                 .collect(),
-            tables: RecordTables::new(count, record, slots, config.scale.level_bits),
+            tables: RecordTables::new(count, slot, slots, config.scale.level_bits),
             life: LogEpoch::default(),
             labelled: alloc::vec![0; children.len() - 1],
             queues: alloc::vec![ChildQueue::default(); children.len()],
@@ -244,6 +258,7 @@ impl IntentLog {
             unlogged: VecDeque::new(),
             issuer: Issuer::default(),
             groups: Groups::default(),
+            trims: Trims::default(),
             suspended: false,
             log_bytes: 0,
             full_blocks: 0,
@@ -387,6 +402,11 @@ impl Tier for IntentLog {
                 way.buffers().release(payload);
                 self.group_goes_on(now, good, way);
             }
+            LogPurpose::Trim { .. } => {}
+        }
+        if let LogPurpose::Trim { first } = what {
+            self.trimmed(first, way);
+            self.release_held(now, way);
         }
         if matches!(what, LogPurpose::Fill { .. } | LogPurpose::Read { .. }) {
             self.room.has_read(since);
@@ -465,6 +485,9 @@ impl Tier for IntentLog {
         self.unlogged.clear();
         self.issuer = Issuer::from_last_block(self.issuer.last, self.issuer.previous);
         self.queues.iter_mut().for_each(ChildQueue::clear);
+        for (first, count) in self.trims.cut() {
+            self.reuse_trimmed(first, count);
+        }
         self.settle_after_power_cut();
         self.records.clear();
         self.dirty = 0;

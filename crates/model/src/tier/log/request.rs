@@ -67,7 +67,12 @@ impl IntentLog {
             false => Span::ZERO,
         };
         match command.op {
-            Op::Read => self.work(now, cpu.read + copy, LogEvent::Read(request)),
+            Op::Read => {
+                let records = self.numbers(command);
+                let bytes = (records.end - records.start) * self.record;
+                let decompress = Span::per_bytes(cpu.decompress_ps, bytes);
+                self.work(now, cpu.read + copy + decompress, LogEvent::Read(request));
+            }
             Op::Flush => self.work(now, cpu.commit, LogEvent::Commit(request)),
             _ => self.work(now, cpu.write + copy, LogEvent::Enter(request)),
         }
@@ -120,7 +125,7 @@ impl IntentLog {
             self.missed += bytes;
             // Adjacent records are read together.
             while number < numbers.end
-                && (number - first + 1) * self.record <= LARGEST_READ
+                && (number - first + 1) * self.slot <= LARGEST_READ
                 && self.records.find(number).is_none()
                 && self.room.slot(number) == Some(slot + (number - first) as u32)
             {
@@ -129,10 +134,10 @@ impl IntentLog {
             }
             self.requests[request].left += 1;
             let count = (number - first) as u32;
-            let bytes = count * self.config.record;
+            let bytes = count * self.slot as u32;
             let read = Command {
                 payload: way.buffers().take(bytes),
-                ..Command::read(0, u64::from(slot) * self.record, bytes)
+                ..Command::read(0, u64::from(slot) * self.slot, bytes)
             };
             let what = LogPurpose::Read {
                 request,
@@ -327,10 +332,11 @@ impl IntentLog {
                 let handle = self.records.take(number);
                 self.records.get_mut(handle).reading = true;
                 self.wait_for(request, handle);
-                let at = u64::from(slot) * self.record;
+                self.cpu += Span::per_bytes(self.config.cpu.decompress_ps, self.record);
+                let at = u64::from(slot) * self.slot;
                 let read = Command {
                     payload: way.buffers().take(self.config.record),
-                    ..Command::read(0, at, self.config.record)
+                    ..Command::read(0, at, self.slot as u32)
                 };
                 self.send((MAIN, LogPurpose::Fill { handle }), None, read, way);
             }

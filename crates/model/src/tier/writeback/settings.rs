@@ -190,6 +190,19 @@ impl WriteBackConfig {
         ..WriteBackConfig::PLAIN
     };
 
+    /// Settings of dm-writecache on persistent memory: the processor copies one block at a time under a lock, and a block
+    /// is durable when it is copied. There is no table and no flush; a record's header stands for its entry.
+    ///
+    /// From the same documentation of Linux (type `p`). Its 16 bytes of an entry are 4 KiB here.
+    pub const DM_WRITECACHE_PMEM: WriteBackConfig = WriteBackConfig {
+        durability: Durability::Ack,
+        commit: None,
+        table: 0,
+        record: 8 << 10,
+        records_in_flight: 1,
+        ..WriteBackConfig::DM_WRITECACHE
+    };
+
     /// Common settings of bcache and Open CAS: a flush makes data durable, the whole ring may be in use, writes are not
     /// delayed.
     const LAZY: WriteBackConfig = WriteBackConfig {
@@ -251,6 +264,29 @@ impl WriteBackConfig {
                 wake: Span::from_ms(20_000),
                 quiet: Span::from_ms(10_000),
                 stale: Span::from_ms(120_000),
+            }),
+            ..WriteBackConfig::LAZY.destage
+        },
+        ..WriteBackConfig::LAZY
+    };
+
+    /// Settings of Intel's Rapid Storage Technology with Optane Memory before a hard disk.
+    ///
+    /// Intel publishes that it caches writes and reads, not how: all of this is assumed. Writes are durable when they
+    /// are acknowledged, because the module has no volatile buffer. It destages when the client is idle, and streams
+    /// bypass it.
+    pub const INTEL_RST: WriteBackConfig = WriteBackConfig {
+        durability: Durability::Ack,
+        passing: Some(BypassPolicy {
+            sequential: 4 << 20,
+            ..BypassPolicy::NONE
+        }),
+        destage: Destage {
+            from: 0.7,
+            cleaning: Cleaning::Idle(IdleCleaning {
+                wake: Span::from_ms(1000),
+                quiet: Span::from_ms(1000),
+                stale: Span::from_ms(10_000),
             }),
             ..WriteBackConfig::LAZY.destage
         },

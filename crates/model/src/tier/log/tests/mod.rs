@@ -40,6 +40,8 @@ fn config() -> IntentLogConfig {
         size: 32 * MIB,
         ram: 20 * MIB,
         record: 128 << 10,
+        stored: None,
+        autotrim: None,
         run: 1 << 20,
         filled: true,
         lanes: 1,
@@ -54,6 +56,8 @@ fn config() -> IntentLogConfig {
             copy_ps: 50,
             commit: Span::from_us(20),
             block: Span::from_us(10),
+            compress_ps: 0,
+            decompress_ps: 0,
         },
         scale: LogScale::default(),
     }
@@ -486,5 +490,91 @@ fn places_on_main_are_nobody_elses() {
         let roots = u64::from(log.room.roots());
         let tables = log.tables.slots() as u64;
         assert_eq!(others, roots + tables, "record of {record}");
+    }
+}
+
+/// Writes each of these records, one after another, and waits for all groups. Returns the pool.
+fn overwritten(
+    tier: &IntentLogConfig,
+    records: impl Iterator<Item = u64>,
+) -> Pool<crate::media::Drive> {
+    let mut pool: Pool<crate::media::Drive> = pool(tier, 1).build(Precondition::Fresh, 1);
+    pool.record();
+    let (mut now, mut ended) = (Time::ZERO, Vec::new());
+    for (id, record) in (0..).zip(records) {
+        let command = Command::write(id, record * u64::from(tier.record), tier.record);
+        pool.submit(now, command);
+        while ended.len() <= id as usize {
+            now = pool.next_event();
+            pool.advance(now, now, &mut ended);
+        }
+    }
+    while pool.next_event() != Time::NEVER {
+        now = pool.next_event();
+        pool.advance(now, now, &mut ended);
+    }
+    assert!(ended.iter().all(|it| it.status == Status::Success));
+    pool
+}
+
+/// Returns the bytes of commands of one kind to the main pool.
+fn on_main(pool: &mut Pool<crate::media::Drive>, op: Op) -> u64 {
+    let commands = pool.recorded().into_iter();
+    let main = commands.filter(|it| it.member == 0 && it.command.op == op);
+    main.map(|it| u64::from(it.command.bytes)).sum()
+}
+
+#[test]
+fn compressed_records_take_less_of_main() {
+    let written = |stored| {
+        let tier = IntentLogConfig { stored, ..config() };
+        on_main(&mut overwritten(&tier, 0..100), Op::Write)
+    };
+    let (plain, half) = (written(None), written(Some(64 << 10)));
+    // Besides records: tables and roots.
+    let of = |record: u64| 100 * record..100 * record + 400 * KIB;
+    assert!(of(128 * KIB).contains(&plain), "{plain}");
+    assert!(of(64 * KIB).contains(&half), "{half}");
+    let most = |stored| IntentLogConfig { stored, ..config() }.most_bytes(64 * MIB);
+    assert_eq!(most(Some(64 << 10)), 2 * most(None));
+    let tier = IntentLogConfig {
+        stored: Some(64 << 10),
+        ..config()
+    };
+    assert!(!tier.recovers() && config().recovers());
+    holds_the_laws(&pool(&tier, 1));
+}
+
+#[test]
+fn autotrim_trims_what_groups_have_freed() {
+    let law = trim::Autotrim {
+        groups: 2,
+        least: 32 << 10,
+        in_flight: 2,
+    };
+    let trimmed = |autotrim: bool, least| {
+        let law = trim::Autotrim { least, ..law };
+        let tier = IntentLogConfig {
+            autotrim: autotrim.then_some(law),
+            txg: Span::from_ms(1),
+            ..config()
+        };
+        on_main(
+            &mut overwritten(&tier, (0..400).map(|it| it * 7 % 256)),
+            Op::Deallocate,
+        )
+    };
+    assert_eq!(trimmed(false, 4096), 0);
+    // 400 records were freed, those of the last group without a second one.
+    let all = trimmed(true, 4096);
+    assert!((200 * 128 * KIB..450 * 128 * KIB).contains(&all), "{all}");
+    assert!(trimmed(true, 256 << 10) < all);
+    let tier = IntentLogConfig {
+        autotrim: Some(law),
+        txg: Span::from_us(300),
+        ..config()
+    };
+    for logs in 0..2 {
+        holds_the_laws(&pool(&tier, logs));
     }
 }

@@ -1,0 +1,164 @@
+//! Stripes: blocks are collected in memory, written together, and moved again when few stripes are free.
+//!
+//! Not modelled: the content of stripes, and the parity that the capacity child adds.
+
+use alloc::vec::Vec;
+
+use super::trip::TripPurpose;
+use super::{BLOCK, CAPACITY, LogStructured, MOST_CLEANED, StripeInMemory};
+use crate::anatomy::Part;
+use crate::command::{Op, Status};
+use crate::tier::TierContext;
+use crate::time::Time;
+
+impl LogStructured {
+    /// Adds a block to the stripe that is being filled.
+    pub(super) fn append<W: TierContext>(&mut self, now: Time, block: u64, from: u64, way: &mut W) {
+        let in_open = |it: u32| {
+            let open = self.open.map(|entry| self.stripes[entry].stripe);
+            open == Some(self.space.stripe_of(it))
+        };
+        if self.space.slot(block).is_some_and(in_open) {
+            self.counts.absorbed += BLOCK;
+            return;
+        }
+        let entry = match self.open {
+            Some(entry) => entry,
+            None => {
+                let Some(stripe) = self.space.take() else {
+                    return self.give_up(now, Status::WriteFault, way);
+                };
+                let entry = self.stripes.insert(StripeInMemory {
+                    stripe,
+                    used: 0,
+                    from,
+                });
+                self.positions.push(from);
+                self.open = Some(entry);
+                entry
+            }
+        };
+        let open = &mut self.stripes[entry];
+        if from < open.from {
+            let before = core::mem::replace(&mut open.from, from);
+            self.positions.push(from);
+            self.forget_position(before);
+        }
+        let open = &mut self.stripes[entry];
+        let slot = open.stripe * self.space.per() + open.used;
+        open.used += 1;
+        let is_full = open.used == self.space.per();
+        self.space.place(block, slot);
+        if is_full {
+            self.close_open(now, way);
+        }
+    }
+
+    /// Writes the stripe that is being filled, full or not.
+    pub(super) fn close_open<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        let Some(entry) = self.open.take() else {
+            return;
+        };
+        self.writing += 1;
+        let bytes = u64::from(self.config.stripe);
+        let at = u64::from(self.stripes[entry].stripe) * bytes;
+        self.counts.written += bytes;
+        self.travel(
+            now,
+            TripPurpose::Stripe(entry),
+            (CAPACITY, Op::Write),
+            (at, bytes),
+            self.config.nodes.stripe_crossings,
+            way,
+        );
+    }
+
+    /// A stripe is on the capacity child: its metadata is logged, and its part of the log is free.
+    pub(super) fn stripe_written<W: TierContext>(
+        &mut self,
+        now: Time,
+        entry: u32,
+        status: Status,
+        way: &mut W,
+    ) {
+        let StripeInMemory { stripe, from, .. } = self.stripes[entry];
+        self.stripes.release(entry);
+        self.writing -= 1;
+        self.forget_position(from);
+        if status != Status::Success {
+            return self.give_up(now, status, way);
+        }
+        self.space.written(stripe);
+        if self.config.metadata > 0
+            && let Some(log) = self.next_log()
+        {
+            let requests = self.spare.pop().unwrap_or_default();
+            self.send_record(now, log, self.config.metadata.into(), requests, way);
+        }
+        self.clean(now, way);
+        self.admit(now, way);
+    }
+
+    /// Writing is no longer possible: writes that wait fail.
+    pub(super) fn give_up<W: TierContext>(&mut self, now: Time, status: Status, way: &mut W) {
+        let status = *self.failed.get_or_insert(status);
+        while let Some(request) = self.pending.pop_front() {
+            let command = self.requests[request].command;
+            self.admitted -= LogStructured::stored_blocks(&command);
+            self.expected -= self.logged(&command);
+            self.spend(now, request, Part::Tier);
+            self.requests[request].status = status;
+            self.finish(request, way);
+        }
+        self.admit(now, way);
+    }
+
+    /// If few stripes are free, reads stripes with few live blocks.
+    pub(super) fn clean<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        let below = self
+            .config
+            .cleans_below(self.space.stripes())
+            .max(self.wanted);
+        while self.failed.is_none()
+            && self.cleaning < MOST_CLEANED
+            && self.space.free() < below
+            && self.space.free() > self.cleaning
+        {
+            let Some(stripe) = self.space.victim() else {
+                return;
+            };
+            self.cleaning += 1;
+            let bytes = u64::from(self.config.stripe);
+            self.travel(
+                now,
+                TripPurpose::Clean(stripe),
+                (CAPACITY, Op::Read),
+                (u64::from(stripe) * bytes, bytes),
+                1.0,
+                way,
+            );
+        }
+    }
+
+    /// A stripe has been read: its live blocks move to the stripe that is being filled.
+    pub(super) fn cleaned<W: TierContext>(
+        &mut self,
+        now: Time,
+        stripe: u32,
+        status: Status,
+        way: &mut W,
+    ) {
+        self.cleaning -= 1;
+        if status != Status::Success {
+            return self.give_up(now, status, way);
+        }
+        if !self.space.is_in_memory(stripe) {
+            let blocks: Vec<u64> = self.space.live_blocks(stripe).collect();
+            for block in blocks {
+                self.append(now, block, self.head, way);
+            }
+        }
+        self.clean(now, way);
+        self.admit(now, way);
+    }
+}

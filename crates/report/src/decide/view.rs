@@ -20,6 +20,12 @@ use text::terminal::Width;
 use super::page::{self, PageText};
 use crate::csv::{self, Table};
 
+/// Describes the method, ending with a command, at a width.
+type MethodText<'a> = Box<dyn Fn(&str, Width) -> String + 'a>;
+
+/// Makes the page around its text.
+type PageMaker<'a> = Box<dyn Fn(&PageText) -> String + 'a>;
+
 /// An answer that each interface can show.
 pub struct AnswerView<'a> {
     /// The question, as the title of the page.
@@ -29,10 +35,10 @@ pub struct AnswerView<'a> {
     /// The table of `--csv`.
     pub csv: Table,
     table: Box<dyn Fn(Width) -> String + 'a>,
-    method: Box<dyn Fn(&str, Width) -> String + 'a>,
+    method: MethodText<'a>,
     json: Box<dyn Fn(&str) -> Value + 'a>,
     /// `None` if the subcommand has no page.
-    page: Option<Box<dyn Fn(&PageText) -> String + 'a>>,
+    page: Option<PageMaker<'a>>,
 }
 
 impl<'a> AnswerView<'a> {

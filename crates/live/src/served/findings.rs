@@ -147,12 +147,7 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) ->
                 )
             }
             RecoveryFinding::Lost(records) => lost(name, records),
-            RecoveryFinding::Unread(leg) => {
-                let leg = child(config, tier, leg);
-                format!(
-                    "{name}: a block of {leg} cannot be read that may have held data acknowledged as durable; what it held, and all writes after it, may be lost. The pool is read-only in its state before that block, unless --accept-loss is given: then it continues from there"
-                )
-            }
+            RecoveryFinding::Unread(leg) => unread(name, &child(config, tier, leg)),
         }
     };
     let either = |it| of_array(config, it).unwrap_or_else(|| line(it));
@@ -163,6 +158,13 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) ->
 fn lost(name: &str, records: u64) -> String {
     format!(
         "{name} has lost data: at least {records} records are missing that were acknowledged as durable. Writes after the first missing record are lost too. The pool is read-only, in its state before that record. Restore undamaged stores of its members, or copy the remaining data to a new pool"
+    )
+}
+
+/// Returns the message on a block of a tier's child that cannot be read and may have been durable.
+fn unread(name: &str, child: &str) -> String {
+    format!(
+        "{name}: a block of {child} cannot be read. It may have held data that was acknowledged as durable. That data, and all later writes, may be lost. The pool is read-only, in its state before that block. With --accept-loss it continues from that state"
     )
 }
 

@@ -139,6 +139,24 @@ fn slice_of(config: &PoolConfig<DriveConfig>, member: u16) -> Option<(u64, u64)>
     })
 }
 
+/// Returns the ranges of a member that cannot be read: both ends of a small pool's addresses, or a range anywhere in the
+/// member's part of the pool. The beginning is more likely: rings, logs and roots are there.
+fn unreadable_ranges(
+    config: &PoolConfig<DriveConfig>,
+    member: u16,
+    seed: u64,
+    stream: &mut Stream,
+) -> Vec<(u64, u64)> {
+    let bytes = config.bytes().min(1 << 20);
+    let (base, used) = slice_of(config, member).unwrap_or((0, bytes));
+    let within = (used.min(1 << 20) >> stream.uniform_below(4)).max(65536);
+    let any = base + stream.uniform_below(within.min(used) / 4096) * 4096;
+    match seed % 2 {
+        0 => vec![(0, 16384), ((bytes - 16384) / 4096 * 4096, 16384)],
+        _ => vec![(any, 65536.min(base + used - any))],
+    }
+}
+
 /// Expected result of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultCoverage {
@@ -347,23 +365,12 @@ impl Fault {
             Fault::FailsWrite(member) => vec![blow(before(), *member, DriveFault::FailsWrite)],
             Fault::Unreadable(member) => {
                 let before = before();
-                // Blocks anywhere in its part of the pool may be records or log blocks, which the recovery needs.
-                let (base, used) = slice_of(config, *member).unwrap_or((0, bytes));
-                // A ring or log is at its beginning.
-                let within = (used.min(1 << 20) >> stream.uniform_below(4))
-                    .max(65536)
-                    .min(used);
-                let any = base + stream.uniform_below(within / 4096) * 4096;
-                let ends = [0, (bytes - 16384) / 4096 * 4096];
-                let ranges = match seed % 2 {
-                    0 => vec![(ends[0], 16384), (ends[1], 16384)],
-                    _ => vec![(any, 65536.min(base + used - any))],
-                };
+                let ranges = unreadable_ranges(config, *member, seed, &mut stream);
                 let trouble = |(at, bytes)| DriveFault::Unreadable { at, bytes };
-                ranges
+                let blows = ranges
                     .into_iter()
-                    .map(|it| blow(before, *member, trouble(it)))
-                    .collect()
+                    .map(|it| blow(before, *member, trouble(it)));
+                blows.collect()
             }
             Fault::UnreadableLabels(member) => {
                 let before = before();

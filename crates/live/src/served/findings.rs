@@ -79,12 +79,43 @@ fn of_array(
     })
 }
 
+/// Returns the message on a ring or log that was replayed, or has lost records.
+fn of_log(
+    config: &PoolConfig<DriveConfig>,
+    found: &RecoveredTiers,
+    &(number, what): &(u16, RecoveryFinding),
+) -> Option<String> {
+    let name = &config.tiers[usize::from(number)].name;
+    Some(match what {
+        RecoveryFinding::Replayed {
+            records, dropped, ..
+        } => {
+            let dropped = behind_gap(found, number, dropped);
+            format!("{name}: {records} records of its ring were recovered{dropped}")
+        }
+        RecoveryFinding::Logged {
+            group,
+            blocks,
+            writes,
+            dropped,
+        } => {
+            let dropped = behind_gap(found, number, dropped);
+            format!(
+                "{name}: {blocks} blocks of its log were recovered after group {group}, and {writes} of their writes replayed{dropped}"
+            )
+        }
+        RecoveryFinding::Lost(records) => lost(name, records),
+        RecoveryFinding::Unread(leg) => unread(name, &child(config, usize::from(number), leg)),
+        _ => return None,
+    })
+}
+
 /// Returns messages on repairs, one per line; empty if nothing was wrong.
 pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) -> Vec<String> {
     let line = |&(number, what): &(u16, RecoveryFinding)| {
         let tier = usize::from(number);
         let name = &config.tiers[tier].name;
-        match what {
+        Some(match what {
             RecoveryFinding::Absent(log)
                 if matches!(config.tiers[tier].kind, Kind::IntentLog(_)) =>
             {
@@ -129,29 +160,17 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) ->
                     "{name} was not closed cleanly: {were} being written; its members are in sync again"
                 )
             }
-            RecoveryFinding::Replayed {
-                records, dropped, ..
-            } => {
-                let dropped = behind_gap(found, number, dropped);
-                format!("{name}: {records} records of its ring were recovered{dropped}")
-            }
-            RecoveryFinding::Logged {
-                group,
-                blocks,
-                writes,
-                dropped,
-            } => {
-                let dropped = behind_gap(found, number, dropped);
-                format!(
-                    "{name}: {blocks} blocks of its log were recovered after group {group}, and {writes} of their writes replayed{dropped}"
-                )
-            }
-            RecoveryFinding::Lost(records) => lost(name, records),
-            RecoveryFinding::Unread(leg) => unread(name, &child(config, tier, leg)),
-        }
+            RecoveryFinding::Replayed { .. }
+            | RecoveryFinding::Logged { .. }
+            | RecoveryFinding::Lost(_)
+            | RecoveryFinding::Unread(_) => return None,
+        })
     };
-    let either = |it| of_array(config, it).unwrap_or_else(|| line(it));
-    found.found.iter().map(either).collect()
+    let either = |it| {
+        let own = of_array(config, it).or_else(|| of_log(config, found, it));
+        own.or_else(|| line(it))
+    };
+    found.found.iter().filter_map(either).collect()
 }
 
 /// Returns the message on a tier whose durable records are missing.

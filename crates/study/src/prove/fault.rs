@@ -327,7 +327,6 @@ impl Fault {
         steps: usize,
         config: &PoolConfig<DriveConfig>,
     ) -> Vec<InjectedFault> {
-        let bytes = config.bytes().min(1 << 20);
         let mut stream = Stream::new(seed, "fault");
         let mut before = || stream.uniform_below(steps as u64 + 1) as u8;
         let blow = |before, member, trouble| InjectedFault {

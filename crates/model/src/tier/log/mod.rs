@@ -25,6 +25,7 @@ mod layout;
 mod queue;
 mod records;
 mod recover;
+mod replay;
 mod request;
 mod room;
 mod tables;

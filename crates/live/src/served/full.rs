@@ -222,7 +222,7 @@ fn it_goes_on_as_soon_as_there_is_room() {
         let lines: Vec<String> =
             std::iter::from_fn(|| client.drive.complaint(Wall::NEVER)).collect();
         assert!(
-            lines.iter().any(|it| it.contains("room again")),
+            lines.iter().any(|it| it.contains("free space again")),
             "{lines:?}"
         );
         client.fill(100, 200);

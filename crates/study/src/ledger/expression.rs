@@ -562,7 +562,7 @@ mod tests {
             ("1 2", "should end"),
             ("best(1)", "no function `best`"),
             ("at(1)", "does not take 1"),
-            ("1 ^ 2", "means nothing"),
+            ("1 ^ 2", "is not valid in a metric"),
             ("1.2.3", "not a number"),
         ] {
             let said = value(text).and_then(|value| value.number());

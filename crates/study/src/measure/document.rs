@@ -392,7 +392,7 @@ mod tests {
             "m.json: device.serial: the file has \"S1\"",
             "host.fio",
             "asked.plan",
-            "jobs were others",
+            "the plan had other jobs",
         ];
         for part in parts {
             assert!(said.to_string().contains(part), "{part}: {said}");

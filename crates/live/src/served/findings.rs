@@ -83,6 +83,7 @@ fn of_array(
 fn of_log(
     config: &PoolConfig<DriveConfig>,
     found: &RecoveredTiers,
+    accepts_loss: bool,
     &(number, what): &(u16, RecoveryFinding),
 ) -> Option<String> {
     let name = &config.tiers[usize::from(number)].name;
@@ -105,13 +106,20 @@ fn of_log(
             )
         }
         RecoveryFinding::Lost(records) => lost(name, records),
-        RecoveryFinding::Unread(leg) => unread(name, &child(config, usize::from(number), leg)),
+        RecoveryFinding::Unread(leg) => {
+            unread(name, &child(config, usize::from(number), leg), accepts_loss)
+        }
         _ => return None,
     })
 }
 
-/// Returns messages on repairs, one per line; empty if nothing was wrong.
-pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) -> Vec<String> {
+/// Returns messages on repairs, one per line; empty if nothing was wrong. `accepts_loss`: whether the pool was opened
+/// with possible loss accepted.
+pub(super) fn lines(
+    config: &PoolConfig<DriveConfig>,
+    found: &RecoveredTiers,
+    accepts_loss: bool,
+) -> Vec<String> {
     let line = |&(number, what): &(u16, RecoveryFinding)| {
         let tier = usize::from(number);
         let name = &config.tiers[tier].name;
@@ -167,7 +175,7 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &RecoveredTiers) ->
         })
     };
     let either = |it| {
-        let own = of_array(config, it).or_else(|| of_log(config, found, it));
+        let own = of_array(config, it).or_else(|| of_log(config, found, accepts_loss, it));
         own.or_else(|| line(it))
     };
     found.found.iter().filter_map(either).collect()
@@ -181,9 +189,15 @@ fn lost(name: &str, records: u64) -> String {
 }
 
 /// Returns the message on a block of a tier's child that cannot be read and may have been durable.
-fn unread(name: &str, child: &str) -> String {
+fn unread(name: &str, child: &str, accepts_loss: bool) -> String {
+    let next = match accepts_loss {
+        false => {
+            "The pool is read-only, in its state before that block. With --accept-loss it continues from that state"
+        }
+        true => "The pool continues in its state before that block",
+    };
     format!(
-        "{name}: a block of {child} cannot be read. It may have held data that was acknowledged as durable. That data, and all later writes, may be lost. The pool is read-only, in its state before that block. With --accept-loss it continues from that state"
+        "{name}: a block of {child} cannot be read. It may have held data that was acknowledged as durable. That data, and all later writes, may be lost. {next}"
     )
 }
 

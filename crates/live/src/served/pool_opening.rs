@@ -311,7 +311,7 @@ impl Setup {
             });
         }
         let found = self.found(&config, folder, &mut disks, &stores, &room)?;
-        let mut lines = findings::lines(&config, &found);
+        let mut lines = findings::lines(&config, &found, self.accept_loss);
         for (store, before) in stores.iter_mut().zip(&found.before) {
             if !folder.is_new && store.state.opening < *before {
                 lines.push(format!(

@@ -398,7 +398,7 @@ impl ServedPool {
         };
         let lines = match offline::open(&self.config, &start, &mut PowerCutStores(&mut self.pool)) {
             Ok(recovered) => {
-                let lines = findings::lines(&self.config, &recovered);
+                let lines = findings::lines(&self.config, &recovered, false);
                 let dead = self.pool.members().iter().map(DataBackedDrive::is_dead);
                 for (store, dead) in self.stores.iter_mut().zip(dead) {
                     if !dead {

@@ -298,25 +298,32 @@ fn what_is_used<M: Medium>(
     used
 }
 
-/// Treats a tier as not opened if it lost data, or is above a tier without redundancy that did, so that a tier above
-/// with other children can replace it.
+/// Treats a tier as not opened if it, or a tier without redundancy below it, lost data, so that a tier above with other
+/// children can replace it. The same for one that may have lost data, if another child has not.
 fn give_up_what_lost<M: Medium>(
     config: &PoolConfig<M>,
     above: usize,
     found: &[(u16, RecoveryFinding)],
     tiers: &mut [Result<AnyTier, Damage>],
 ) {
-    for target in &config.tiers[above].children {
-        let Target::Tier(tier) = *target else {
-            continue;
-        };
-        let lost = |it: &u16| {
-            let told = |(of, what): &(u16, RecoveryFinding)| {
-                of == it && matches!(what, RecoveryFinding::Lost(_) | RecoveryFinding::Unread(_))
-            };
-            found.iter().any(told)
-        };
-        if tiers[usize::from(tier)].is_ok() && tiers_below(config, tier).iter().any(lost) {
+    let has = |tier: u16, what: &dyn Fn(&RecoveryFinding) -> bool| {
+        let below = tiers_below(config, tier);
+        found.iter().any(|it| below.contains(&it.0) && what(&it.1))
+    };
+    let lost = |tier| has(tier, &|it| matches!(it, RecoveryFinding::Lost(_)));
+    let unread = |tier| has(tier, &|it| matches!(it, RecoveryFinding::Unread(_)));
+    let of_tiers = config.tiers[above].children.iter();
+    let children: Vec<u16> = of_tiers
+        .filter_map(|it| match *it {
+            Target::Tier(tier) => Some(tier),
+            Target::Slice { .. } => None,
+        })
+        .filter(|&it| tiers[usize::from(it)].is_ok())
+        .collect();
+    // One that may have lost data is given up only if another one has not.
+    let sound = children.iter().any(|&it| !lost(it) && !unread(it));
+    for &tier in &children {
+        if lost(tier) || (sound && unread(tier)) {
             tiers[usize::from(tier)] = Err(Damage::Lossy);
         }
     }

@@ -235,7 +235,9 @@ mod tests {
         assert_eq!(starts_in_words(&alike), None);
         let found = minimise(3, STARTS, 5, &loss).expect("it ends");
         assert_eq!(found.unfinished, STARTS);
-        assert!(starts_in_words(&found).is_some_and(|it| it.contains("3 of them had not converged")));
+        assert!(
+            starts_in_words(&found).is_some_and(|it| it.contains("3 of them had not converged"))
+        );
     }
 
     #[test]

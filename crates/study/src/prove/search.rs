@@ -374,6 +374,10 @@ impl<'a> CrashSearch<'a> {
         let judged = self.judge(&tiers, disks, oracle, runs, total, told.is_some());
         if let Some(records) = told {
             self.tally.told += 1;
+            if self.tally.told.is_multiple_of(16) && !self.is_told_again(disks) {
+                self.tally.unstable += 1;
+                return Err(Fail::Unstable);
+            }
             return match judged {
                 // The loss that was reported.
                 Ok(()) | Err(Fail::Sector(_, WrongContent::Lost)) => Err(Fail::Told(records)),
@@ -402,6 +406,17 @@ impl<'a> CrashSearch<'a> {
             return Err(Fail::Service(misdeed));
         }
         Ok(())
+    }
+
+    /// Checks whether a second recovery reports a loss again, or refuses to open the pool.
+    fn is_told_again(&self, disks: &Disks) -> bool {
+        match self.world.recover(&mut disks.clone()) {
+            Err(_) => true,
+            Ok(second) => second
+                .found
+                .iter()
+                .any(|it| matches!(it.1, RecoveryFinding::Lost(_) | RecoveryFinding::Unread(_))),
+        }
     }
 
     /// Checks whether two recoveries give the same content. Each is read with its own tiers, which know the places of
@@ -451,7 +466,15 @@ impl<'a> CrashSearch<'a> {
                     wrong.map(|wrong| Fail::Sector(sector, wrong))
                 };
                 lost += u64::from(fail.is_some());
-                first = first.or(fail);
+                // Content that was never there is worse than old content.
+                let worse = matches!(
+                    fail,
+                    Some(Fail::Sector(
+                        _,
+                        WrongContent::Others | WrongContent::Garbage
+                    ))
+                ) && matches!(first, Some(Fail::Sector(_, WrongContent::Lost)));
+                first = if worse { fail } else { first.or(fail) };
             }
             let bytes = (count as usize * SECTOR) as u32;
             if first.is_none() && self.world.is_ambiguous(tiers, disks, at, bytes) {

@@ -103,14 +103,18 @@ impl Chain<'_> {
             if found.is_some() {
                 return found;
             }
-            if child != MAIN && at == 0 && !self.may_wrap(child, next) {
+            if !self.may_be_at(child, at, next) {
                 self.unread.truncate(known);
             }
         }
         for (child, at) in heads {
+            let known = self.unread.len();
             let found = self.behind_others(child, at, next);
             if found.is_some() {
                 return found;
+            }
+            if !self.may_be_at(child, at, next) {
+                self.unread.truncate(known);
             }
         }
         let known = self.unread.len();
@@ -129,11 +133,16 @@ impl Chain<'_> {
         }
     }
 
-    /// Whether the next block may be at the beginning of a log device because it may not fit at the head.
-    fn may_wrap(&self, child: Child, next: &LogContinuation) -> bool {
+    /// Whether the next block may be at this position. It is at the beginning of a log device only if it may not fit at
+    /// the head, and never in a slot of the main pool that holds a record.
+    fn may_be_at(&self, child: Child, at: u64, next: &LogContinuation) -> bool {
+        if child == MAIN {
+            let (room, slot) = (&self.tier.room, at / self.tier.record);
+            return slot < u64::from(room.slots()) && !room.is_taken(slot as u32);
+        }
         let log = usize::from(child);
         let head = u64::from(next.heads[log - 1]) * UNIT;
-        head == 0 || head + LARGEST_BLOCK > self.bytes[log]
+        at == head || head + LARGEST_BLOCK > self.bytes[log]
     }
 
     /// Whether all log devices are in use, so that blocks are on the main pool only if the devices are full.

@@ -286,16 +286,20 @@ pub(super) fn recover(
     let (places, next) = chain.walk();
     let mut unread = core::mem::take(&mut chain.unread);
     let beyond = chain.scan_tail(&next);
-    unread.extend(unread_root(&root, tier.record, chain.below));
-    // Before the replay, which may use free slots among them.
-    let writable = overwrite_unread(&unread, chain.below)?;
-    let mut replay = LogReplay::new(&tier, &places);
-    if !planted::has(Bug::ReplaysOverTheLog) {
-        replay.keep(&mut chain, &places);
-    }
-    for place in &places {
-        replay.block(&mut chain, place)?;
-    }
+    let lost = beyond.durable >= next.number && !planted::has(Bug::MissesSilently);
+    let lost = lost && tier.rings.iter().all(|it| !it.broken);
+    let root_unread = unread_root(&root, tier.record, chain.below);
+    unread.extend(root_unread);
+    // A loss that is known stays, even if possible loss is accepted. Otherwise before the replay, which uses free slots.
+    let writable = !lost && overwrite_unread(&unread, chain.below)?;
+    // A newer root may need slots that are free according to this one.
+    let places = match root_unread.is_some() && !writable {
+        true => Vec::new(),
+        false => places,
+    };
+    // The next start finds them unreadable too.
+    let avoided: &[UnreadBlock] = if writable { &[] } else { &unread };
+    let replay = LogReplay::run(&mut chain, &places, avoided)?;
     let LogReplay {
         room,
         changed,
@@ -319,13 +323,8 @@ pub(super) fn recover(
         tier.room.place(record, slot);
     }
     sum_up(&mut tier, &changed, below)?;
-    let lost = beyond.durable >= next.number && !planted::has(Bug::MissesSilently);
-    if lost && tier.rings.iter().all(|it| !it.broken) {
-        // Existing data can be read; nothing is written, so that the next start has the same result.
-        tier.suspended = true;
-        return Ok(tier);
-    }
     if !writable {
+        // Existing data can be read; nothing more is written, so that the next start has the same result.
         tier.suspended = true;
         return Ok(tier);
     }

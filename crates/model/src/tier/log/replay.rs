@@ -8,7 +8,7 @@ use alloc::vec;
 
 use super::IntentLog;
 use super::MAIN;
-use super::chain::{BlockLocation, Chain};
+use super::chain::{BlockLocation, Chain, UnreadBlock};
 use super::layout::{HEADER, LogContent, LogEntry, SECTOR};
 use super::room::SlotAllocator;
 use crate::data::{Unreadable, Unwritable};
@@ -45,7 +45,24 @@ pub(super) struct LogReplay {
 }
 
 impl LogReplay {
-    pub(super) fn new(tier: &IntentLog, places: &[BlockLocation]) -> LogReplay {
+    /// Replays all writes of these blocks; slots with `avoided` ranges of the main pool are not used.
+    pub(super) fn run(
+        chain: &mut Chain<'_>,
+        places: &[BlockLocation],
+        avoided: &[UnreadBlock],
+    ) -> Result<LogReplay, Damage> {
+        let mut replay = LogReplay::new(chain.tier, places);
+        replay.avoid(avoided);
+        if !planted::has(Bug::ReplaysOverTheLog) {
+            replay.keep(chain, places);
+        }
+        for place in places {
+            replay.block(chain, place)?;
+        }
+        Ok(replay)
+    }
+
+    fn new(tier: &IntentLog, places: &[BlockLocation]) -> LogReplay {
         let mut room = tier.room.clone();
         // The log's slots on the main pool are in use.
         for place in places.iter().filter(|it| it.child == MAIN) {
@@ -63,8 +80,17 @@ impl LogReplay {
         }
     }
 
+    /// Slots of the main pool that cannot be read are not used: they may hold a block or record of the log.
+    fn avoid(&mut self, unread: &[UnreadBlock]) {
+        for it in unread.iter().filter(|it| it.child == MAIN) {
+            let end = (it.at + it.bytes).div_ceil(self.record);
+            let slots = it.at / self.record..end.min(self.room.slots().into());
+            slots.for_each(|slot| self.room.mark(slot as u32));
+        }
+    }
+
     /// Records that the log references stay at their locations.
-    pub(super) fn keep(&mut self, chain: &mut Chain<'_>, places: &[BlockLocation]) {
+    fn keep(&mut self, chain: &mut Chain<'_>, places: &[BlockLocation]) {
         for place in places.iter().filter(|it| it.names) {
             let data = chain.read(place).unwrap_or_default();
             let writes = chain.writes(place, &data).unwrap_or_default();
@@ -76,11 +102,7 @@ impl LogReplay {
         }
     }
 
-    pub(super) fn block(
-        &mut self,
-        chain: &mut Chain<'_>,
-        place: &BlockLocation,
-    ) -> Result<(), Damage> {
+    fn block(&mut self, chain: &mut Chain<'_>, place: &BlockLocation) -> Result<(), Damage> {
         if place.data.is_none() && planted::has(Bug::SkipsUnkept) {
             return Ok(());
         }

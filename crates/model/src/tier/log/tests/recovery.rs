@@ -154,6 +154,7 @@ fn a_block_or_root_that_cannot_be_read_is_told_until_loss_is_accepted() {
         assert!(found.contains(&RecoveryFinding::Unread(child)), "{found:?}");
         assert_eq!(rig.write_through(9, 1), Status::WriteFault);
         assert_eq!(self::at(&config, &shelf, 1), 7);
+        assert_eq!(Rig::on(&config, &mut shelf).1, found);
         let found = recovered_with_loss(&config, &mut shelf).found;
         assert!(
             found
@@ -167,6 +168,34 @@ fn a_block_or_root_that_cannot_be_read_is_told_until_loss_is_accepted() {
         );
         assert_eq!(rig.write_through(9, 1), Status::Success);
     }
+}
+
+#[test]
+fn a_referenced_record_that_cannot_be_read_stays_so_at_each_start() {
+    let config = config(0);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    // The replay of the first write needs a slot; the second one is referenced where it is.
+    rig.write_through(1, 3);
+    let payload = rig.bytes.take(12 * UNIT);
+    rig.bytes.put(payload, &vec![9; 12 * UNIT as usize]);
+    let large = Command {
+        payload,
+        fua: true,
+        ..Command::write(0, 16 * u64::from(UNIT), 12 * UNIT)
+    };
+    assert_eq!(rig.ask(large), Status::Success);
+    let mut shelf = rig.shelf();
+    let mut record = vec![0; 16 << 10];
+    let holds = |slot: &u64| {
+        let read = shelf.images[0].read(slot << 14, &mut record);
+        read.is_ok() && record.iter().all(|it| *it == 9)
+    };
+    let slot = (0..500).find(holds).expect("a record of the second write");
+    shelf.images[0].spoil(slot << 14, 512);
+    let first = Rig::on(&config, &mut shelf).1;
+    assert!(first.contains(&RecoveryFinding::Unread(MAIN)), "{first:?}");
+    assert_eq!(Rig::on(&config, &mut shelf).1, first);
+    assert_eq!(at(&config, &shelf, 1), 3);
 }
 
 #[test]

@@ -72,18 +72,19 @@ fn read(origin: &str, text: &str, also: &[&str]) -> Result<Prices, Problems> {
             help: Some(help),
         });
     };
+    let text = text.trim_start_matches('\u{feff}');
     let mut reader = ReaderBuilder::new()
         .comment(Some(b'#'))
         .has_headers(false)
         .flexible(true)
         .trim(Trim::All)
-        .from_reader(text.trim_start_matches('\u{feff}').as_bytes());
+        .from_reader(text.as_bytes());
     let mut list = None;
     for record in reader.records() {
         let record = match record {
             Ok(record) => record,
             Err(error) => {
-                let line = error.position().map_or(1, csv::Position::line);
+                let line = line_of(text, error.position());
                 note(
                     line,
                     (error.to_string(), String::from("write CSV in UTF-8")),
@@ -91,7 +92,7 @@ fn read(origin: &str, text: &str, also: &[&str]) -> Result<Prices, Problems> {
                 continue;
             }
         };
-        let line = record.position().map_or(1, csv::Position::line);
+        let line = line_of(text, record.position());
         let Some(list) = &mut list else {
             match header(&record) {
                 Ok(columns) => {
@@ -122,6 +123,26 @@ fn read(origin: &str, text: &str, also: &[&str]) -> Result<Prices, Problems> {
         }]));
     }
     Problems(problems).or(list.map(|list| list.prices).unwrap_or_default())
+}
+
+/// Returns the line of a record. The CSV reader notes the position before it skips comments and empty lines; this
+/// function counts them.
+fn line_of(text: &str, position: Option<&csv::Position>) -> u64 {
+    let Some(position) = position else {
+        return 1;
+    };
+    let mut line = position.line();
+    let mut rest = text.get(position.byte() as usize..).unwrap_or("");
+    while let Some(first) = rest.chars().next() {
+        let skipped = match first {
+            '\n' | '\r' => 1,
+            '#' => rest.find('\n').map_or(rest.len(), |end| end + 1),
+            _ => break,
+        };
+        line += u64::from(rest[..skipped].ends_with('\n'));
+        rest = &rest[skipped..];
+    }
+    line
 }
 
 /// Returns the place of each column.
@@ -294,6 +315,28 @@ mod tests {
             further += 1;
         }
         assert_eq!(further, 6);
+    }
+
+    /// Comments and empty lines count as lines, with either line ending.
+    #[test]
+    fn problems_have_their_line_below_comments_and_empty_lines() {
+        for (text, line) in [
+            (
+                "drive,usd\n# one\n# two\n\np4801x-100,109\n# three\n950pro-256,cheap\n",
+                7,
+            ),
+            ("# c\n# d\n\ndrive;usd\n", 4),
+            (
+                "drive,usd,note\np4801x-100,109,\"two\nlines\"\n\n# c\n950pro-256,cheap\n",
+                6,
+            ),
+        ] {
+            for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+                let problems = read("l.csv", &text, &[]).expect_err("a line is wrong");
+                assert_eq!(problems.0.len(), 1, "{text}");
+                assert_eq!(problems.0[0].place, Place::Line(line), "{text}");
+            }
+        }
     }
 
     #[test]

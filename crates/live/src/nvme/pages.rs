@@ -63,11 +63,11 @@ pub(super) fn get_log(
     let dwords = [sqe.cdw10, sqe.cdw11, sqe.cdw12, sqe.cdw13].map(|dword| dword.get());
     let asked = LogPageRequest::from_dwords(dwords);
     let discovery = target.is_discovery(controller);
-    let of_vendor = match target.subsystem.first_drive() {
-        Ok(drive) if !discovery => drives.facts(drive).log_pages,
-        _ => VendorLogPages::None,
+    let of_vendors = match discovery {
+        true => Vec::new(),
+        false => of_vendors(target, drives),
     };
-    let pages = pages(discovery, target.is_full(controller), of_vendor);
+    let pages = pages(discovery, target.is_full(controller), &of_vendors);
     if !pages.contains(&asked.page) {
         return Err(Status::INVALID_LOG_PAGE);
     }
@@ -89,6 +89,10 @@ pub(super) fn get_log(
         log::PERSISTENT => persistent::command(target, controller, asked.specific, drives)?,
         vendor::OCP_SMART | vendor::OCP_LATENCY | vendor::INTEL_SMART => {
             let drive = drive_of(target, sqe.nsid.get())?;
+            // The list of pages includes those of the other drives.
+            if !pages_of(drives.facts(drive).log_pages).contains(&asked.page) {
+                return Err(Status::INVALID_LOG_PAGE);
+            }
             vendor::page(asked.page, &drives.vendor(drive))
         }
         log::DISCOVERY => discovery_page(target.generation, &target.subsystem.options.nqn, local),
@@ -112,15 +116,28 @@ pub(super) fn get_log(
 }
 
 /// Returns the identifiers of the supported log pages.
-fn pages(discovery: bool, full: bool, of_vendor: VendorLogPages) -> Vec<u8> {
+fn pages(discovery: bool, full: bool, of_vendors: &[u8]) -> Vec<u8> {
     let pages = if discovery { DISCOVERY_PAGES } else { PAGES };
     let more = if full { FULL_PAGES } else { &[] };
-    let of_vendor: &[u8] = match of_vendor {
+    [pages, more, of_vendors].concat()
+}
+
+/// Returns the identifiers of a drive's vendor pages.
+fn pages_of(kind: VendorLogPages) -> &'static [u8] {
+    match kind {
         VendorLogPages::None => &[],
         VendorLogPages::Ocp => &[vendor::OCP_SMART, vendor::OCP_LATENCY],
         VendorLogPages::Intel => &[vendor::INTEL_SMART],
-    };
-    [pages, more, of_vendor].concat()
+    }
+}
+
+/// Returns the identifiers of the vendor pages that at least one drive of the subsystem has.
+fn of_vendors(target: &Target, drives: &mut dyn Drives) -> Vec<u8> {
+    let of_drives = target.subsystem.options.drives.iter();
+    of_drives
+        .flat_map(|&drive| pages_of(drives.facts(drive).log_pages))
+        .copied()
+        .collect()
 }
 
 fn errors(controller: Option<&mut Controller>) -> Vec<u8> {

@@ -435,3 +435,41 @@ fn pages_of_vendors_are_those_of_their_drives() {
         Status::INVALID_LOG_PAGE.code()
     );
 }
+
+/// Vendor pages are those of the namespace's drive; the list of pages has those of all drives.
+#[test]
+fn pages_of_vendors_follow_the_namespace() {
+    let mut host = Host::new(vec![drive("pm9a3-960"), drive("p4510-1000")]);
+    let (line, _) = host.admin(0, usize::MAX);
+    let asked = |page: u8, nsid: u32| {
+        let mut sqe = crate::host::get_log(page, 512, 0);
+        sqe.nsid = nsid.into();
+        sqe
+    };
+    for (page, nsid) in [
+        (vendor::OCP_SMART, 1),
+        (vendor::OCP_SMART, u32::MAX),
+        (vendor::OCP_LATENCY, 1),
+        (vendor::INTEL_SMART, 2),
+    ] {
+        assert_eq!(host.well(line, &asked(page, nsid), &[]).len(), 512);
+    }
+    let refused = Status::INVALID_LOG_PAGE.code();
+    for (page, nsid) in [
+        (vendor::OCP_SMART, 2),
+        (vendor::OCP_LATENCY, 2),
+        (vendor::INTEL_SMART, 1),
+        (vendor::INTEL_SMART, u32::MAX),
+    ] {
+        assert_eq!(
+            host.status(line, &asked(page, nsid), &[]),
+            refused,
+            "{page} {nsid}"
+        );
+    }
+    let pages = host.log(line, log::SUPPORTED, 1024);
+    assert_eq!(
+        (pages[0xc0 * 4], pages[0xc3 * 4], pages[0xca * 4]),
+        (1, 1, 1)
+    );
+}

@@ -120,10 +120,11 @@ impl HeatedDrive {
         let rate = (reading.bytes - self.before.1) / over.seconds();
         self.before = (reading.joules, reading.bytes);
         self.observed = now;
-        self.celsius = self.thermal.temperature_after(self.celsius, watts, over);
         if self.throttled {
-            self.hot += over;
-        } else if let Throttle::Rate(gate) = &mut self.throttle {
+            self.hot += self.throttled_for(watts, over);
+        }
+        self.celsius = self.thermal.temperature_after(self.celsius, watts, over);
+        if let (Throttle::Rate(gate), false) = (&mut self.throttle, self.throttled) {
             let weight = 1.0 - libm::exp(-over.seconds() / AVERAGED_SECONDS);
             // The first look has no mean before it.
             let first = gate.mean == 0.0;
@@ -141,6 +142,19 @@ impl HeatedDrive {
         if too_hot != self.throttled {
             self.set_throttled(now, too_hot);
         }
+    }
+
+    /// Returns the part of the time since the last look in which a throttled drive was throttled. With commands in
+    /// flight, throttling ends at a look; an idle drive is not looked at, and its throttling ends when it is cool.
+    fn throttled_for(&self, watts: f64, over: Span) -> Span {
+        let limit = self.thermal.critical_celsius - HYSTERESIS_CELSIUS;
+        let target = self.thermal.ambient_celsius + watts * self.thermal.kelvin_per_watt;
+        if self.in_flight > 0 || target >= limit {
+            return over;
+        }
+        let ratio = (self.celsius - target) / (limit - target);
+        let seconds = self.thermal.time_constant.seconds() * libm::log(ratio.max(1.0));
+        Span::from_seconds(seconds).min(over)
     }
 
     #[cold]
@@ -290,7 +304,7 @@ impl Device for HeatedDrive {
             let watts = (reading.joules - self.before.0) / over.seconds();
             celsius = self.thermal.temperature_after(celsius, watts, over);
             if self.throttled {
-                hot += over;
+                hot += self.throttled_for(watts, over);
             }
         }
         gauges.gauge(Gauge::Celsius, celsius);
@@ -344,6 +358,18 @@ mod tests {
         Lab::new().run(&scenario).expect("it runs")
     }
 
+    /// Reported seconds of throttling.
+    #[derive(Default)]
+    struct Throttled(f64);
+
+    impl Gauges for Throttled {
+        fn gauge(&mut self, gauge: Gauge, value: f64) {
+            if gauge == Gauge::ThermalThrottleSeconds {
+                self.0 = value;
+            }
+        }
+    }
+
     fn seconds(outcome: &Outcome) -> f64 {
         outcome.end.seconds()
     }
@@ -364,6 +390,37 @@ mod tests {
             let highest = hot.over_time.series(Gauge::Celsius).expect("a series");
             let highest = highest.iter().copied().fold(0.0, f64::max);
             assert!((84.0..86.0).contains(&highest), "{drive}: {highest}");
+        }
+    }
+
+    /// Throttling of an idle drive ends when it is cool, as if it had been looked at every 10 ms.
+    #[test]
+    fn idle_time_below_the_limit_is_not_throttled() {
+        let sheet = catalogue::drive("p4800x-750").expect("built in");
+        let drive = Drive::new(&sheet.config, Precondition::Fresh, 1);
+        let mut hot = HeatedDrive::new(drive, &sheet.config, &thermal("p4800x-750", 60.0));
+        hot.celsius = 85.0;
+        hot.set_throttled(Time::ZERO, true);
+        assert!(hot.throttled);
+        let mut often = hot.clone();
+        let mut now = Time::ZERO;
+        while often.throttled {
+            now += EVERY;
+            often.look(now);
+        }
+        let expected = often.hot.seconds();
+        assert!((0.1..2.0).contains(&expected), "{expected}");
+
+        let end = Time::ZERO + Span::from_ms(60_000);
+        let soon = Span::from_ms(1);
+        let mut seen = Throttled::default();
+        hot.inspect(Time::ZERO + soon, &mut seen);
+        assert!((seen.0 - soon.seconds()).abs() < 1e-9, "{}", seen.0);
+        hot.inspect(end, &mut seen);
+        hot.look(end);
+        assert!(!hot.throttled);
+        for seconds in [seen.0, hot.hot.seconds()] {
+            assert!((seconds - expected).abs() < 0.011, "{seconds} {expected}");
         }
     }
 

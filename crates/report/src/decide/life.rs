@@ -23,6 +23,15 @@ fn answer(answer: &LifeAnswer) -> String {
     };
     let rate = written_mb_s(answer);
     let name = named(&answer.drive, answer.model);
+    if let (true, Some(false), Some((part, _))) = (rate == 0.0, answer.lasts(), answer.weakest()) {
+        let term = digits(answer.years);
+        let used = digits(part.used_percent);
+        let head = format!("{name} does not last {term} years at this load");
+        return first_that_fits([
+            format!("{head}: it is read-only at {used} % Percentage Used."),
+            format!("{head}: it is read-only."),
+        ]);
+    }
     if rate == 0.0 {
         let source = &load.source;
         return first_that_fits([

@@ -10,6 +10,7 @@ use catalogue::DriveSheet;
 use lab::Outcome;
 use model::Gauge;
 use model::media::{DriveConfig, Medium};
+use study::decide::read_only::exceeded_limit;
 
 /// Interval of the series in which a value is first reached, and the time of its end in seconds.
 #[derive(Clone, Copy)]
@@ -18,9 +19,17 @@ struct Crossing {
     seconds: f64,
 }
 
-/// Returns sentences about a drive that passes 100 % of its rated endurance, or its own limit, in this run; empty for
-/// other runs.
+/// Returns sentences about a drive that passes 100 % of its rated endurance, or its own limit, in this run, or whose
+/// writes fail because it was read-only before; empty for other runs.
 pub fn end_of_life(drive: &DriveSheet, outcome: &Outcome) -> Vec<String> {
+    if let Some(limit) = exceeded_limit(drive)
+        && outcome.threads.iter().any(|it| it.write.errors > 0)
+    {
+        let used = significant(drive.config.percentage_used(), 4);
+        return vec![format!(
+            "Percentage Used: {used} % at the start; the medium is read-only at and above {limit} %, and writes fail"
+        )];
+    }
     let series = |gauge| outcome.over_time.series(gauge);
     let (Some(used), Some(written), None) = (
         series(Gauge::PercentageUsed),
@@ -105,4 +114,41 @@ fn rates_around(
         (None, None) => String::from("no whole interval before or after, set a shorter --every"),
     };
     format!("Percentage Used passes {percent} %; {what}: {rates}")
+}
+
+#[cfg(test)]
+mod tests {
+    use lab::{Lab, Machine, Scenario};
+    use model::media::Precondition;
+    use workload::job::{Job, Mix};
+
+    use super::*;
+
+    #[test]
+    fn failed_writes_of_a_read_only_drive_are_explained() {
+        let notes = |percent: f64, mix: Mix| {
+            let mut sheet = catalogue::drive("p4610-1600").expect("built in");
+            sheet.config = sheet.config.shrunk(1 << 30);
+            sheet.capacity = sheet.config.capacity_bytes();
+            sheet.config.set_percentage_used(percent).expect("it wears");
+            let host = catalogue::host(catalogue::TYPICAL_HOST).expect("built in");
+            let job = Job {
+                mix,
+                random: true,
+                number_ios: Some(100),
+                ..Job::default()
+            };
+            let machine = Machine::new(&sheet, &host);
+            let scenario = Scenario::jobs(machine, Precondition::Filled, vec![job], 1);
+            let outcome = Lab::new().run(&scenario).expect("it runs");
+            end_of_life(&sheet, &outcome)
+        };
+        let said = notes(106.0, Mix::Write).join("");
+        assert!(
+            said.contains("106 % at the start") && said.contains("read-only at and above 105 %"),
+            "{said}"
+        );
+        assert!(notes(106.0, Mix::Read).is_empty());
+        assert!(notes(99.0, Mix::Write).is_empty());
+    }
 }

@@ -20,6 +20,7 @@ use super::pauses;
 pub use super::place::{PLACES, of_clients};
 use super::prices::Prices;
 use super::rate::{self, OfferedRate};
+use super::read_only;
 use super::slc::{self, SlcUse};
 use super::slo::{Limit, LimitMetric, LimitScope, Slo};
 use super::syncs::Syncs;
@@ -331,8 +332,19 @@ fn p99() -> Limit {
 /// Runs the load on one candidate; `go_on` is called with the completed share.
 ///
 /// # Errors
-/// The load does not fit the candidate.
+/// The load does not fit the candidate, or the load writes and the candidate is read-only.
 pub fn candidate(
+    request: &ChooseRequest,
+    drive: &DriveSheet,
+    lab: &Lab,
+    go_on: ProgressCallback<'_>,
+) -> Result<Candidate, Problems> {
+    read_only::check(drive, &request.load)?;
+    measured(request, drive, lab, go_on)
+}
+
+/// Runs the load on one candidate that accepts its writes.
+fn measured(
     request: &ChooseRequest,
     drive: &DriveSheet,
     lab: &Lab,

@@ -18,6 +18,7 @@ use serde::Serialize;
 use text::problem::Problems;
 
 use super::buffer;
+use super::read_only;
 use super::spread;
 use super::tally::Tally;
 use super::work::{Conditions, Load, LoadFacts};
@@ -75,7 +76,8 @@ pub struct WriteLoad {
     pub dwpd: f64,
     /// 10^12 bytes in [`LifeAnswer::years`].
     pub tbw: f64,
-    /// Years until the rated bytes are written; null without a rating or without writes.
+    /// Years until the rated bytes are written; null without a rating or without writes. 0 if the drive is read-only
+    /// and the load writes.
     pub years_to_rating: Option<f64>,
     /// Range of `years_to_rating` over seeds.
     pub years_to_rating_by_seed: Option<[f64; 2]>,
@@ -188,9 +190,12 @@ impl LifeAnswer {
         ends.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Checks whether every rated part lasts as long as requested; `None` if no part has a rating or nothing was run.
+    /// Checks whether every rated part lasts as long as requested, and no part is read-only; `None` if no part has a
+    /// rating or nothing was run.
     pub fn lasts(&self) -> Option<bool> {
-        let rated = |part: &Part| part.written.is_some() && part.rating.is_some();
+        let rated = |part: &Part| {
+            part.written.is_some() && (part.rating.is_some() || part.years_to_rating().is_some())
+        };
         if !self.parts.iter().any(rated) {
             return None;
         }
@@ -218,12 +223,11 @@ pub fn life(
         Some(load) => Some(load.run(drive, conditions, lab, go_on)?),
         None => None,
     };
-    Ok(of_outcomes(
-        drive,
-        load.map(Load::facts),
-        years,
-        outcomes.as_deref(),
-    ))
+    let mut answer = of_outcomes(drive, load.map(Load::facts), years, outcomes.as_deref());
+    if let Some(load) = load {
+        read_only::end(drive, load, &mut answer.parts);
+    }
+    Ok(answer)
 }
 
 /// Computes the lifetime from existing outcomes.

@@ -30,6 +30,7 @@ pub mod prices;
 pub mod profile;
 pub mod ranges;
 pub mod rate;
+pub mod read_only;
 pub mod size;
 pub mod slc;
 pub mod slo;

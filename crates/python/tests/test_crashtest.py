@@ -102,6 +102,21 @@ def test_what_a_function_says_is_the_class(tmp_path):
     assert classes(lambda: True) == set() and classes(lambda: "skip") == set()
 
 
+def test_a_text_that_begins_with_ok_rejects():
+    def answer(check):
+        return dl.crashtest._Judge(check)._judge(None)
+
+    def violation(text):
+        raise dl.crashtest.Violation(text)
+
+    assert answer(lambda _: violation("ok before the cut, but 1 row is lost")) == "rule: ok before the cut, but 1 row is lost"
+    assert answer(lambda _: violation("\nok: 1 row")) == "rule: ok: 1 row"
+    assert answer(lambda _: violation("")) == "rule"
+    assert answer(lambda _: "ok") == "rule: ok"
+    for text in ["lost 57", "corrupt: page 3", "unopenable", "fsck: 1", "skip", "rule: sum"]:
+        assert answer(lambda _, text=text: text) == text
+
+
 def test_bad_input_is_the_text_of_the_program(tmp_path):
     needs()
     with pytest.raises(dl.InputError, match="950por-256"):

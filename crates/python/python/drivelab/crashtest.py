@@ -297,6 +297,14 @@ def _drivelab(arguments: list[str]) -> str:
     raise (InputError if done.returncode == 2 else Error)(done.stderr.strip() or done.stdout.strip())
 
 
+def _rejection(text: str) -> str:
+    """Returns the answer that rejects an image with this text, which may begin with ``ok``."""
+    text = " ".join(text.split())
+    if text.replace(":", " ").split(" ")[0] in ("lost", "corrupt", "unopenable", "fsck", "skip", "rule"):
+        return text
+    return f"rule: {text}" if text else "rule"
+
+
 class _Judge:
     """Calls a function for each image that the program asks about."""
 
@@ -342,11 +350,11 @@ class _Judge:
         try:
             found = self._check(image)
         except Violation as violation:
-            return str(violation) or "rule"
+            return _rejection(str(violation))
         except AssertionError as error:
             return f"rule: {error}" if str(error) else "rule: an assertion fails"
         except Exception as error:
             return f"unopenable: {type(error).__name__}: {error}"
         if found is None or found is True:
             return "ok"
-        return "rule: the check returns False" if found is False else str(found)
+        return "rule: the check returns False" if found is False else _rejection(str(found))

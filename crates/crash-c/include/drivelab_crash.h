@@ -49,7 +49,7 @@ int drivelab_crash_pread(drivelab_crash *disk, void *data, size_t bytes, uint64_
 int drivelab_crash_pwrite(drivelab_crash *disk, const void *data, size_t bytes, uint64_t offset);
 int drivelab_crash_pwrite_fua(drivelab_crash *disk, const void *data, size_t bytes, uint64_t offset);
 
-/* Sends a write that stays in flight until drivelab_crash_complete. Returns its number, 0 or above. */
+/* Sends a write of whole blocks of 512 B that stays in flight until drivelab_crash_complete. Returns its number, 0 or above. */
 int drivelab_crash_begin_pwrite(drivelab_crash *disk, const void *data, size_t bytes, uint64_t offset);
 int drivelab_crash_complete(drivelab_crash *disk, int write);
 

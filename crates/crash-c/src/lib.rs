@@ -158,7 +158,7 @@ pub unsafe extern "C" fn drivelab_crash_pwrite_fua(
     unsafe { call(disk, |disk| disk.write(offset, given(data, bytes)?, true)) }
 }
 
-/// Sends a write that stays in flight.
+/// Sends a write of whole blocks of 512 B that stays in flight.
 ///
 /// # Safety
 /// As [`drivelab_crash_pwrite`].

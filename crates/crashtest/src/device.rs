@@ -1,7 +1,8 @@
 //! A block device in memory: commands change its content and are recorded.
 //!
-//! Logical blocks have 512 B. A write or zeroing of other ranges is extended to whole blocks with the present content,
-//! as a page cache does. Commands complete at once, except [`Device::begin_write`]. Not supported: errors of the medium.
+//! Logical blocks have 512 B. A write of other ranges is extended to whole blocks with the present content, as a page
+//! cache does. Commands complete at once, except [`Device::begin_write`], which requires whole blocks, as zeroing does.
+//! Not supported: errors of the medium.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -125,10 +126,12 @@ impl Device {
         self.state()?.write(offset, data, true)
     }
 
-    /// Sends a write that stays in flight. Until it completes, a power cut can keep or lose it on every drive.
+    /// Sends a write of whole blocks of 512 B that stays in flight. Until it completes, a power cut can keep or lose it on
+    /// every drive. A write of part of a block is refused: on completion, the rest of the block would overwrite writes that
+    /// completed in the meantime.
     ///
     /// # Errors
-    /// As [`Device::write_at`], or there is no data.
+    /// As [`Device::write_at`], or there is no data, or the range is not in whole blocks.
     pub fn begin_write(&self, offset: u64, data: &[u8]) -> io::Result<PendingWrite> {
         let mut state = self.state()?;
         if data.is_empty() {
@@ -137,8 +140,11 @@ impl Device {
                 "a write of 0 B",
             ));
         }
-        let (offset, data) = state.whole_blocks(offset, data)?;
-        let number = state.submit(Kind::Write, false, offset, &data, data.len() as u64)?;
+        let bytes = data.len() as u64;
+        state.check(offset, bytes, io::ErrorKind::StorageFull)?;
+        in_whole_blocks(offset, bytes)?;
+        let data = data.to_vec();
+        let number = state.submit(Kind::Write, false, offset, &data, bytes)?;
         drop(state);
         Ok(PendingWrite {
             device: self.clone(),
@@ -184,6 +190,15 @@ impl Device {
     }
 }
 
+/// Checks that a range is in whole blocks.
+fn in_whole_blocks(offset: u64, bytes: u64) -> io::Result<()> {
+    if offset.is_multiple_of(BLOCK) && bytes.is_multiple_of(BLOCK) {
+        return Ok(());
+    }
+    let what = format!("{bytes} B at {offset}: must be in whole blocks of {BLOCK} B");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+}
+
 impl State {
     fn check(&self, offset: u64, bytes: u64, kind: io::ErrorKind) -> io::Result<()> {
         match offset.checked_add(bytes) {
@@ -223,10 +238,7 @@ impl State {
 
     fn zero(&mut self, kind: Kind, offset: u64, bytes: u64) -> io::Result<()> {
         self.check(offset, bytes, io::ErrorKind::InvalidInput)?;
-        if offset % BLOCK != 0 || bytes % BLOCK != 0 {
-            let what = format!("{bytes} B at {offset}: must be in whole blocks of {BLOCK} B");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
+        in_whole_blocks(offset, bytes)?;
         if bytes == 0 {
             return Ok(());
         }

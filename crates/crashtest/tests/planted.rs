@@ -303,6 +303,26 @@ fn a_saved_log_is_read_and_a_device_does_not_outlive_its_recording() {
     assert_eq!(again.as_ref(), Ok(recording.log()));
 }
 
+#[test]
+fn a_write_in_flight_must_be_in_whole_blocks() {
+    recorded("950pro-256", |disk: &Device, _: &Acks| {
+        for (offset, bytes) in [(0, 256), (256, 512), (1, 511)] {
+            let refused = disk.begin_write(offset, &vec![b'A'; bytes]);
+            let error = refused.expect_err("part of a block").to_string();
+            assert!(error.contains("whole blocks of 512 B"), "{error}");
+        }
+        // Data that completed in the meantime stays.
+        let pending = disk.begin_write(0, &[b'A'; 512])?;
+        disk.write_at(512 + 256, b"B")?;
+        disk.flush()?;
+        pending.complete()?;
+        let mut data = [0; 1024];
+        disk.read_at(0, &mut data)?;
+        assert_eq!((data[0], data[511], data[768]), (b'A', b'A', b'B'));
+        Ok(())
+    });
+}
+
 /// Run by the next test in a process of its own.
 #[test]
 #[ignore = "fails on purpose"]

@@ -6,15 +6,21 @@
  * disk has these contents, the check reads them (and may write, such as a recovery), and rejects the image with
  * drivelab_crash_fail(). The report has the smallest failure of each kind.
  *
- *     drivelab_crash *disk = drivelab_crash_open("950pro-256", 1 << 20, NULL, 0);
+ *     char error[1024];
+ *     int next;
+ *     drivelab_crash *disk = drivelab_crash_open("950pro-256", 1 << 20, error, sizeof error);
+ *     if (disk == NULL) {
+ *         fprintf(stderr, "%s\n", error);
+ *         exit(2);
+ *     }
  *     drivelab_crash_pwrite(disk, record, sizeof record, 0);
  *     drivelab_crash_flush(disk);
  *     drivelab_crash_ack(disk, "1");
- *     while (drivelab_crash_next_image(disk) == 1) {
+ *     while ((next = drivelab_crash_next_image(disk)) == 1) {
  *         if (drivelab_crash_acks(disk) > 0 && !has_record(disk))
  *             drivelab_crash_fail(disk, "lost 1");
  *     }
- *     puts(drivelab_crash_report(disk));
+ *     puts(next == 0 ? drivelab_crash_report(disk) : drivelab_crash_error(disk));
  *     held = drivelab_crash_held(disk) == 1;
  *     drivelab_crash_close(disk);
  *

@@ -313,5 +313,5 @@ fn searched(
         });
     }
     let verdict: Verdict = check.run().map_err(|error| error.to_string())?;
-    Ok((verdict.to_string(), verdict.held()))
+    Ok((format!("{verdict:#}"), verdict.held()))
 }

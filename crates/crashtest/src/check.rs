@@ -411,6 +411,7 @@ impl Verdict {
     }
 }
 
+/// With `{:#}`, a failure has the variable that repeats it without `cargo test`, for programs that cargo does not run.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counts, log) = (self.report.counts, &self.recording.log);
@@ -432,8 +433,14 @@ impl fmt::Display for Verdict {
             let current = thread::current();
             let test = current.name().filter(|it| *it != "main");
             let test = test.unwrap_or_default();
-            let again = format!("{VARIABLE}={} cargo test {test}", self.name(failure));
-            writeln!(f, "  again      {}", again.trim_end())?;
+            let again = format!("{VARIABLE}={}", self.name(failure));
+            match f.alternate() {
+                true => writeln!(f, "  again      {again}")?,
+                false => {
+                    let command = format!("{again} cargo test {test}");
+                    writeln!(f, "  again      {}", command.trim_end())?;
+                }
+            }
         }
         if counts.flaky > 0 {
             let names = self.report.flaky.join(", ");

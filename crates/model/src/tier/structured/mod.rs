@@ -371,7 +371,8 @@ impl LogStructured {
     fn admit<W: TierContext>(&mut self, now: Time, way: &mut W) {
         while let Some(&request) = self.held.front() {
             let command = self.requests[request].command;
-            if let Some(status) = self.failed {
+            let no_log = self.has_no_log().then_some(Status::WriteFault);
+            if let Some(status) = self.failed.or(no_log) {
                 self.held.pop_front();
                 self.spend(now, request, Part::Congestion);
                 self.requests[request].status = status;
@@ -498,7 +499,7 @@ impl Tier for LogStructured {
     /// Acknowledged writes are durable: records and stripes are written with force unit access.
     fn at_risk(&self, _children: &[Vec<Range>], _ranges: &mut Vec<Range>) {}
 
-    /// Stripes in memory are written again from the log, without delay.
+    /// Stripes in memory are written again from the log, without delay. Children that failed are used again.
     fn power_cut(&mut self, now: Time) {
         self.requests = Slab::default();
         self.trips = Slab::default();
@@ -512,7 +513,10 @@ impl Tier for LogStructured {
         self.positions.clear();
         self.tail = self.head;
         self.space.power_cut();
-        self.logs.iter_mut().for_each(|log| log.in_flight = 0);
+        for log in &mut self.logs {
+            (log.in_flight, log.broken) = (0, false);
+        }
+        self.failed = None;
         self.cores.clear(now);
         self.leaving.clear(now);
         self.arriving.clear(now);

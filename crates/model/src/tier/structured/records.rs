@@ -1,7 +1,7 @@
 //! Records: writes that are combined into one write to a log, and acknowledged when it is durable.
 //!
 //! A log takes a limited number of records at a time. A log that fails a record is not used until it returns, and another
-//! log takes the writes of the record. Not modelled: the content of records.
+//! log takes the writes of the record. If no log is left, writes fail until one returns. Not modelled: the content of records.
 
 use alloc::vec::Vec;
 
@@ -23,10 +23,15 @@ impl LogStructured {
         Some(log)
     }
 
+    /// Whether every log is broken: writes fail until one returns.
+    pub(super) fn has_no_log(&self) -> bool {
+        self.logs.iter().all(|log| log.broken)
+    }
+
     /// Puts pending writes into records, as far as logs are available.
     pub(super) fn start_records<W: TierContext>(&mut self, now: Time, way: &mut W) {
-        if !self.pending.is_empty() && self.logs.iter().all(|log| log.broken) {
-            return self.give_up(now, Status::WriteFault, way);
+        if !self.pending.is_empty() && self.has_no_log() {
+            return self.fail_pending(now, Status::WriteFault, way);
         }
         while !self.pending.is_empty() {
             let Some(log) = self.next_log() else {

@@ -99,9 +99,14 @@ impl LogStructured {
         self.admit(now, way);
     }
 
-    /// Writing is no longer possible: writes that wait fail.
+    /// The capacity child fails writes: writes that wait and later ones fail.
     pub(super) fn give_up<W: TierContext>(&mut self, now: Time, status: Status, way: &mut W) {
         let status = *self.failed.get_or_insert(status);
+        self.fail_pending(now, status, way);
+    }
+
+    /// Writes that wait fail.
+    pub(super) fn fail_pending<W: TierContext>(&mut self, now: Time, status: Status, way: &mut W) {
         while let Some(request) = self.pending.pop_front() {
             let command = self.requests[request].command;
             self.admitted -= LogStructured::stored_blocks(&command);

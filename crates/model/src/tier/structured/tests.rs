@@ -72,19 +72,28 @@ fn pool(config: &LogStructuredConfig, drive: u64) -> PoolConfig<DriveConfig> {
 
 /// Executes commands one after another; returns the completions.
 fn run(pool: &mut impl Device, commands: impl IntoIterator<Item = Command>) -> Vec<Completion> {
-    let mut ended = Vec::new();
     let mut now = Time::ZERO;
+    run_from(pool, &mut now, commands)
+}
+
+/// As [`run`], from a time on, which is then the end.
+fn run_from(
+    pool: &mut impl Device,
+    now: &mut Time,
+    commands: impl IntoIterator<Item = Command>,
+) -> Vec<Completion> {
+    let mut ended = Vec::new();
     for (id, command) in (0..).zip(commands) {
-        pool.submit(now, Command { id, ..command });
+        pool.submit(*now, Command { id, ..command });
         let before = ended.len();
         while ended.len() == before {
-            now = pool.next_event();
-            pool.advance(now, now, &mut ended);
+            *now = pool.next_event();
+            pool.advance(*now, *now, &mut ended);
         }
     }
     while pool.next_event() != Time::NEVER {
-        let now = pool.next_event();
-        pool.advance(now, now, &mut ended);
+        *now = pool.next_event();
+        pool.advance(*now, *now, &mut ended);
     }
     ended
 }
@@ -231,6 +240,43 @@ fn writes_continue_without_a_drive_and_without_a_log() {
         let all = ended.iter().all(|it| it.status == Status::Success);
         assert_eq!(all, good, "{dead:?}");
     }
+}
+
+#[test]
+fn writes_fail_while_all_logs_are_gone_and_continue_when_they_return() {
+    // The log is one drive: a mirror that lost both copies does not continue.
+    let mut config = pool(&LogStructuredConfig::FREE, 64 * MIB);
+    config.tiers.remove(1);
+    config.tiers[1].children[1] = Target::Slice {
+        member: 5,
+        base: 0,
+        bytes: 16 * MIB,
+    };
+    config.members.pop();
+    config.volumes = vec![1];
+    let mut pool = config.vulnerable(Precondition::Fresh, 1);
+    let mut now = Time::ZERO;
+    let mut succeed = |pool: &mut Pool<_, _>, change: Option<DriveFault>| {
+        if let Some(change) = change {
+            pool.befall(now, 5, change);
+        }
+        let ended = run_from(pool, &mut now, (0..300).map(|it| write(it * 37 % 1009)));
+        assert_eq!(ended.len(), 300);
+        let good = ended.iter().filter(|it| it.status == Status::Success);
+        good.count()
+    };
+    assert_eq!(succeed(&mut pool, None), 300);
+    assert_eq!(succeed(&mut pool, Some(DriveFault::Dies)), 0);
+    assert_eq!(succeed(&mut pool, Some(DriveFault::Returns)), 300);
+}
+
+#[test]
+fn children_that_failed_are_used_again_after_a_power_cut() {
+    let mut tier = LogStructured::new(&LogStructuredConfig::FREE, &[64 * MIB, 16 * MIB]);
+    tier.failed = Some(Status::WriteFault);
+    tier.logs[0].broken = true;
+    tier.power_cut(Time::ZERO);
+    assert!(tier.failed.is_none() && !tier.has_no_log());
 }
 
 #[test]

@@ -184,10 +184,12 @@ impl TierSettings for LogStructuredConfig {
                 logs.len()
             ));
         }
-        let all: u64 = logs.iter().sum();
-        if all < LEAST_BYTES {
+        // Of each log, as much as the smallest has is used.
+        let least = logs.iter().min().map_or(0, |bytes| bytes / BLOCK * BLOCK);
+        let used = least.saturating_mul(logs.len() as u64);
+        if used < LEAST_BYTES {
             problems.push(format!(
-                "its logs have {all} bytes, and need at least {LEAST_BYTES}"
+                "its logs have {used} usable bytes, {least} each as the smallest, and need at least {LEAST_BYTES}"
             ));
         }
         let stripes = self.stripes(capacity);

@@ -271,6 +271,19 @@ fn writes_fail_while_all_logs_are_gone_and_continue_when_they_return() {
 }
 
 #[test]
+fn a_small_log_beside_a_large_one_is_refused() {
+    use crate::tier::TierSettings;
+    let problems =
+        |logs: [u64; 2]| LogStructuredConfig::FREE.problems(&[256 * MIB, logs[0], logs[1]]);
+    assert_eq!(problems([4 * MIB, 100 << 30]), [""; 0]);
+    let found = problems([1088 << 10, 100 << 30]);
+    assert!(
+        found.len() == 1 && found[0].contains("its logs have 2228224 usable bytes"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn children_that_failed_are_used_again_after_a_power_cut() {
     let mut tier = LogStructured::new(&LogStructuredConfig::FREE, &[64 * MIB, 16 * MIB]);
     tier.failed = Some(Status::WriteFault);

@@ -32,7 +32,8 @@ pub struct QosResult {
     pub drive: String,
     /// Bound of the drive's file.
     pub bound: QosBound,
-    /// Kind of the bound: [`Kind::Assumed`] if it was not read in the maker's document.
+    /// The least certain kind of the bound, its depth and its percentile: [`Kind::Assumed`] if one of them was not read in
+    /// the maker's document.
     pub kind: Kind,
     /// Document with the bound.
     pub source: String,
@@ -115,6 +116,17 @@ fn job(bound: &QosBound) -> Job {
     }
 }
 
+/// Returns the least certain kind of a bound, its depth and its percentile.
+fn least_certain(drive: &DriveSheet, number: usize) -> Kind {
+    let kinds = ["bound", "depth", "percentile"].map(|key| {
+        let figure = drive.figure(&format!("ratings.qos.{number}.{key}"));
+        figure.map_or(Kind::Assumed, |figure| figure.kind)
+    });
+    let mut uncertain_first = Kind::ALL.into_iter().rev();
+    let found = uncertain_first.find(|kind| kinds.contains(kind));
+    found.unwrap_or(Kind::Assumed)
+}
+
 fn result(
     drive: &DriveSheet,
     number: usize,
@@ -139,7 +151,7 @@ fn result(
     Ok(QosResult {
         drive: drive.id.clone(),
         bound: bound.clone(),
-        kind: figure.map_or(Kind::Assumed, |figure| figure.kind),
+        kind: least_certain(drive, number),
         source: figure
             .map(|figure| figure.source.clone())
             .unwrap_or_default(),
@@ -197,6 +209,22 @@ mod tests {
         let text = table(&found);
         assert!(found[0].is_met() && text.contains("| met |"), "{text}");
         assert!(found[0].host_us > found[0].drive_us);
+    }
+
+    #[test]
+    fn a_bound_is_as_certain_as_its_depth() {
+        let drive = catalogue::drive("s3700-800").expect("built in");
+        let kind = |key: &str| {
+            let figure = drive.figure(&format!("ratings.qos.1.{key}"));
+            figure.expect("it is in the file").kind
+        };
+        assert_eq!(
+            ["bound", "depth", "percentile"].map(kind),
+            [Kind::Spec, Kind::Assumed, Kind::Spec]
+        );
+        assert_eq!(least_certain(&drive, 1), Kind::Assumed);
+        let drive = catalogue::drive("p4800x-375").expect("built in");
+        assert_eq!(least_certain(&drive, 1), Kind::Spec);
     }
 
     #[test]

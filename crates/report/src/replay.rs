@@ -176,14 +176,22 @@ pub fn single_latencies(rows: &[ReplayRow], width: Width) -> String {
     text
 }
 
-/// Returns the share of recorded latencies within 10 % of their median, at the resolution of the histogram.
+/// Returns the share of recorded latencies within 10 % of their median, at the resolution of the histogram. Latencies of
+/// zero are left out, as by [`SingleLatencies`].
 fn median_share(recorded: &Histogram) -> Option<f64> {
-    let median = recorded.quantile(50.0)?.ns() as f64;
+    let above_zero = || recorded.buckets().filter(|&(low, _, _)| low > 0);
+    let compared: u64 = above_zero().map(|(_, _, count)| count).sum();
+    if compared == 0 {
+        return None;
+    }
+    // The rank of their median among all latencies, of which those of zero are the smallest.
+    let all = recorded.count() as f64;
+    let rank = all - compared as f64 / 2.0;
+    let median = recorded.quantile(rank / all * 100.0)?.ns() as f64;
     let close = |middle: f64| (median - middle).abs() <= middle * SingleLatencies::CLOSE;
-    let buckets = recorded.buckets();
-    let within = buckets.filter(|&(low, width, _)| close(low as f64 + width as f64 / 2.0));
+    let within = above_zero().filter(|&(low, width, _)| close(low as f64 + width as f64 / 2.0));
     let within: u64 = within.map(|(_, _, count)| count).sum();
-    Some(within as f64 / recorded.count().max(1) as f64)
+    Some(within as f64 / compared as f64)
 }
 
 /// Returns the utilisation of each drive, and its costs.
@@ -467,6 +475,20 @@ fn duration(span: Span) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_share_of_a_constant_is_of_latencies_above_zero() {
+        let share = |all: &[u64]| {
+            let mut recorded = Histogram::default();
+            all.iter()
+                .for_each(|&us| recorded.record(Span::from_us(us)));
+            median_share(&recorded)
+        };
+        assert_eq!(share(&[0, 0, 0, 200]), Some(1.0));
+        assert_eq!(share(&[0, 200, 201, 400, 401, 201]), Some(0.6));
+        assert_eq!(share(&[200, 200, 200, 400]), Some(0.75));
+        assert_eq!((share(&[0, 0]), share(&[])), (None, None));
+    }
 
     #[test]
     fn numbers_are_short_and_plain() {

@@ -225,7 +225,7 @@ pub fn life(
     };
     let mut answer = of_outcomes(drive, load.map(Load::facts), years, outcomes.as_deref());
     if let Some(load) = load {
-        read_only::end(drive, load, &mut answer.parts);
+        end_read_only(drive, load, &mut answer.parts);
     }
     Ok(answer)
 }
@@ -489,6 +489,24 @@ pub fn is_assumed(kind: &str) -> bool {
 }
 
 /// Returns a drive at this rate of the host's writes, and of the medium's writes caused by them, in bytes per second.
+/// Ends the life of the parts that are read-only, if the load writes.
+fn end_read_only(drive: &DriveSheet, load: &Load, parts: &mut [Part]) {
+    let members = drive.named_members();
+    for (index, part) in parts.iter_mut().enumerate() {
+        let sheet = match &drive.pool {
+            Some(_) => members.get(index).map_or(drive, |(_, sheet)| sheet),
+            None => drive,
+        };
+        if let Some(written) = &mut part.written
+            && read_only::exceeded_limit(sheet).is_some()
+            && read_only::writes(load)
+        {
+            written.years_to_rating = Some(0.0);
+            written.years_to_rating_by_seed = Some([0.0; 2]);
+        }
+    }
+}
+
 #[cfg(test)]
 pub(super) fn worn(drive: &str, host: f64, caused: f64) -> Part {
     let sheet = catalogue::drive(drive).expect("built in");

@@ -9,7 +9,6 @@ use model::media::Medium;
 use text::problem::Problems;
 use workload::job::{Job, Mix};
 
-use super::life::Part;
 use super::work::Load;
 use crate::review::Workload;
 
@@ -20,7 +19,7 @@ pub fn exceeded_limit(drive: &DriveSheet) -> Option<f64> {
 }
 
 /// Checks whether a load changes data.
-fn writes(load: &Load) -> bool {
+pub(super) fn writes(load: &Load) -> bool {
     let changes = |job: &Job| match job.mix {
         Mix::Read => false,
         Mix::ReadWrite => job.read_percent < 100,
@@ -51,24 +50,6 @@ pub(super) fn check(drive: &DriveSheet, load: &Load) -> Result<(), Problems> {
     let who = member.map_or_else(String::new, |name| format!("its member {name} is "));
     let what = format!("{who}read-only at {limit} % Percentage Used, and the load writes");
     Err(Problems::whole(&*drive.id, what))
-}
-
-/// Ends the life of the parts that are read-only, if the load writes.
-pub(super) fn end(drive: &DriveSheet, load: &Load, parts: &mut [Part]) {
-    let members = drive.named_members();
-    for (index, part) in parts.iter_mut().enumerate() {
-        let sheet = match &drive.pool {
-            Some(_) => members.get(index).map_or(drive, |(_, sheet)| sheet),
-            None => drive,
-        };
-        if let Some(written) = &mut part.written
-            && exceeded_limit(sheet).is_some()
-            && writes(load)
-        {
-            written.years_to_rating = Some(0.0);
-            written.years_to_rating_by_seed = Some([0.0; 2]);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -146,14 +146,15 @@ fn a_block_or_root_that_cannot_be_read_is_told_until_loss_is_accepted() {
         .expect("it is in memory");
     let number = layout::Root::decode(&block).expect("a root").number;
     let root = layout::root_at(number + 1, 16 << 10);
-    let places = [(1, 4 * u64::from(UNIT)), (0, root)];
-    for (child, at) in places {
+    // Under a root in doubt the log is not replayed: a newer root may need the slots.
+    let places = [(1, 4 * u64::from(UNIT), 7), (0, root, 0)];
+    for (child, at, before) in places {
         let mut shelf = shelf.clone();
         shelf.images[usize::from(child)].spoil(at, 512);
         let (mut rig, found) = Rig::on(&config, &mut shelf);
         assert!(found.contains(&RecoveryFinding::Unread(child)), "{found:?}");
         assert_eq!(rig.write_through(9, 1), Status::WriteFault);
-        assert_eq!(self::at(&config, &shelf, 1), 7);
+        assert_eq!(self::at(&config, &shelf, 1), before);
         assert_eq!(Rig::on(&config, &mut shelf).1, found);
         let found = recovered_with_loss(&config, &mut shelf).found;
         assert!(
@@ -161,6 +162,7 @@ fn a_block_or_root_that_cannot_be_read_is_told_until_loss_is_accepted() {
                 .iter()
                 .any(|it| it.1 == RecoveryFinding::Unread(child))
         );
+        assert_eq!(self::at(&config, &shelf, 1), 7);
         let (mut rig, found) = Rig::on(&config, &mut shelf);
         assert!(
             !found.contains(&RecoveryFinding::Unread(child)),

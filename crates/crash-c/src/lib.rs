@@ -37,7 +37,7 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
 /// Calls a function of the disk; -1 and a text if it fails.
 ///
 /// # Safety
-/// As [`disk`].
+/// As [`fn@disk`].
 unsafe fn call(pointer: *mut Disk, what: impl FnOnce(&mut Disk) -> Result<c_int, String>) -> c_int {
     // SAFETY: the caller's promise.
     match unsafe { disk(pointer) } {

@@ -83,7 +83,7 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         Bug::TailBeforeRecords => (flushed, "power cut", 40_000),
         Bug::CutsSilently => (ring, "950pro-256.0 loses", 40_000),
         Bug::EndsAtUnreadableRecord => (ring, "950pro-256.0 cannot read some", 40_000),
-        Bug::EndsAtUnreadableBlock => (log, "cannot read some", 40_000),
+        Bug::EndsAtUnreadableBlock => ("intent-log(main=950pro-256)", "cannot read some", 40_000),
         Bug::CopiesOverWrites => (unlike, "p4801x-100 dies and returns", 60_000),
         Bug::OverlapsWrites => (unlike, "", 4000),
         Bug::AcknowledgesUnlabelled

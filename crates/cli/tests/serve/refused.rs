@@ -145,7 +145,10 @@ fn an_address_that_cannot_be_had_changes_nothing() {
     refused(&["--nbd", &unix("taken")], &[already, "another path"]);
     refused(&["--nbd", &unix("file")], &["not a socket"]);
     let nowhere = unix("none/nbd");
-    refused(&["--nbd", &nowhere], &["no such folder", "create the folder"]);
+    refused(
+        &["--nbd", &nowhere],
+        &["no such folder", "create the folder"],
+    );
     let long = path(&"long".repeat(40));
     refused(&["--vhost-user", &long], &["too long", "at most 107"]);
     // Reserved for documentation: no machine has it.

@@ -324,6 +324,7 @@ fn runs(mut set: JobSet) {
         warm_seed: None,
         series_every: Span::from_ms(1),
         faults: Vec::new(),
+        heat: None,
     };
     let Ok(outcome) = Lab::new().run(&scenario) else {
         return;

@@ -103,6 +103,8 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
             let log = IntentLogConfig {
                 size: 512 << 10,
                 record: 16 << 10,
+                stored: None,
+                autotrim: None,
                 block: 12 << 10,
                 run: 64 << 10,
                 ram: 1600 << 10,

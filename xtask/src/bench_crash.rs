@@ -1,8 +1,8 @@
 //! `cargo xtask bench-crash`: the speed of crash tests against their goals.
 //!
-//! Three measurements: images a minute without a checker (`cargo bench`); checks a minute of a SQLite database on ext4 in
-//! guests, by a program for each image and by a resident one; the share of its IOPS that a client keeps while it is
-//! recorded. The goals are for two idle cores. Needs `cargo xtask guest`, fio with its nbd engine, e2fsprogs, Python and `sqlite3`.
+//! There are three measurements. The first counts images a minute without a checker (`cargo bench`). The second counts
+//! checks a minute of a SQLite database on ext4 in guests, by a program for each image and by a resident one. The third
+//! is the share of its IOPS that a client keeps while it is recorded. The goals are for two idle cores. Needs `cargo xtask guest`, fio with its nbd engine, e2fsprogs, Python and `sqlite3`.
 
 use std::path::Path;
 use std::time::Instant;

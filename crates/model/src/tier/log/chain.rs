@@ -65,7 +65,7 @@ pub(super) struct Chain<'a> {
     /// Bytes of the main pool, and of the ring of each log device.
     pub(super) bytes: Vec<u64>,
     pub(super) below: &'a mut dyn ChildImages,
-    /// What could not be read in the search for the last block that was requested.
+    /// Ranges that could not be read in the search for the last block that was requested.
     pub(super) unread: Vec<UnreadBlock>,
 }
 

@@ -12,7 +12,6 @@ use super::outline::{
     ClusterEntry, Form, Key, LocatedName, MemberEntry, ParsedPool, SliceEntry, TextRange, TierEntry,
 };
 use super::{KindReader, TierReader};
-use crate::Kind;
 use crate::section::Findings;
 use text::quantity::Rate;
 use text::toml::SourceFile;
@@ -23,14 +22,6 @@ pub(super) const READER: KindReader = KindReader {
 };
 
 const MOST: u64 = 64;
-
-fn assumed(value: &'static str, source: &'static str) -> Fallback {
-    Fallback {
-        value,
-        kind: Kind::Assumed,
-        source,
-    }
-}
 
 fn read(tier: &mut TierReader<'_, '_>) -> Tier {
     tier.children("members", 1..=1024);
@@ -51,13 +42,17 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
 
 /// Reads the network between nodes.
 pub(super) fn network(keys: &mut Keys<'_>) -> Network {
-    let rate = assumed(
+    let rate = Fallback::assumed(
         "3.125 GB/s",
         "25 Gbit/s for each direction of a node's link",
     );
     let Rate(rate) = keys.rate("rate", 1e6..=1e12, rate);
     let mut span = |key, value, source| {
-        keys.figure::<Span>(key, Span::ZERO..=Span::from_ms(100), assumed(value, source))
+        keys.figure::<Span>(
+            key,
+            Span::ZERO..=Span::from_ms(100),
+            Fallback::assumed(value, source),
+        )
     };
     Network {
         ps_per_byte: (1e12 / rate).round() as u64,
@@ -78,10 +73,14 @@ pub(super) fn network(keys: &mut Keys<'_>) -> Network {
 pub(super) fn node(keys: &mut Keys<'_>) -> NodeConfig {
     let cores = keys.count("cores", 1..=4096, 16);
     let mut cpu = keys.section("cpu");
-    let scale = assumed("1", "not fitted");
+    let scale = Fallback::assumed("1", "not fitted");
     let scale = cpu.figure::<f64>("scale", 0.0..=1000.0, scale);
     let mut span = |key, value, source| {
-        let span = cpu.figure::<Span>(key, Span::ZERO..=Span::from_ms(10), assumed(value, source));
+        let span = cpu.figure::<Span>(
+            key,
+            Span::ZERO..=Span::from_ms(10),
+            Fallback::assumed(value, source),
+        );
         span.scale(scale)
     };
     let client = span(
@@ -111,12 +110,12 @@ pub(super) fn node(keys: &mut Keys<'_>) -> NodeConfig {
         idle_watts: power.watts(
             "idle",
             0.0..=10_000.0,
-            assumed("420 W", "two idle sockets, memory and fans"),
+            Fallback::assumed("420 W", "two idle sockets, memory and fans"),
         ),
         core_watts: power.watts(
             "per_core",
             0.0..=1000.0,
-            assumed(
+            Fallback::assumed(
                 "3.1 W",
                 "a socket's rated power divided by its cores, less their idle power",
             ),

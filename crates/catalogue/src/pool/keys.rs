@@ -35,6 +35,17 @@ pub(super) struct Fallback {
     pub(super) source: &'static str,
 }
 
+impl Fallback {
+    /// Creates one that is assumed, for a reason.
+    pub(super) const fn assumed(value: &'static str, source: &'static str) -> Fallback {
+        Fallback {
+            value,
+            kind: Kind::Assumed,
+            source,
+        }
+    }
+}
+
 /// A cursor over the keys of a tier, or of a table in it; see the module description.
 pub(super) struct Keys<'a> {
     findings: &'a Findings,

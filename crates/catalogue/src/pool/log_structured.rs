@@ -27,14 +27,6 @@ const SPARE: &str = "free stripes for new data: 5 to 30 %; not published";
 const CLEANS: &str =
     "share of free stripes below which stripes are emptied: 1 to 10 %; not published";
 
-fn assumed(value: &'static str, source: &'static str) -> Fallback {
-    Fallback {
-        value,
-        kind: Kind::Assumed,
-        source,
-    }
-}
-
 fn read(tier: &mut TierReader<'_, '_>) -> Tier {
     tier.children("capacity", 1..=1);
     tier.children("log", 1..=32);
@@ -49,15 +41,15 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
     };
     let overhead = Fallback {
         kind: Kind::Spec,
-        ..assumed("11.6 %", LFS)
+        ..Fallback::assumed("11.6 %", LFS)
     };
     let mut share = |key, fallback| {
         let Share(share) = keys.figure(key, Share(0.0)..=Share(0.5), fallback);
         share
     };
     let overhead = share("overhead", overhead);
-    let spare = share("spare", assumed("10 %", SPARE));
-    let clean_from = share("clean_from", assumed("2 %", CLEANS)).min(0.49);
+    let spare = share("spare", Fallback::assumed("10 %", SPARE));
+    let clean_from = share("clean_from", Fallback::assumed("2 %", CLEANS)).min(0.49);
     let (stored, compress_ps, decompress_ps) = compression(keys);
     Tier::LogStructured(LogStructuredConfig {
         stripe: size(keys, "stripe", 64 << 10..=16 << 20, free.stripe),
@@ -85,7 +77,7 @@ fn compression(keys: &mut Keys<'_>) -> (u32, u64, u64) {
         return (stored as u32, 0, 0);
     }
     let mut rate = |key, value, source| {
-        let Rate(rate) = keys.rate(key, 1e7..=1e12, assumed(value, source));
+        let Rate(rate) = keys.rate(key, 1e7..=1e12, Fallback::assumed(value, source));
         (1e12 / rate).round() as u64
     };
     let compress = rate(

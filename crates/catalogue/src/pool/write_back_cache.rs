@@ -13,7 +13,6 @@ use model::tier::{
 
 use super::keys::{Fallback, Keys};
 use super::{KindReader, TierReader};
-use crate::Kind;
 use text::quantity::Share;
 
 pub(super) const READER: KindReader = KindReader {
@@ -31,24 +30,22 @@ struct WriteBackPreset {
     congestion: [Fallback; 3],
 }
 
-const fn assumed(value: &'static str, source: &'static str) -> Fallback {
-    Fallback {
-        value,
-        kind: Kind::Assumed,
-        source,
-    }
-}
-
 const LEVELS: &str = "VMware KB 315572 and 326870 have levels from 0 to 255 and an alarm at 200; where they begin is not published";
 const ROUNDS: &str = "US 10,877,699 B2, claims 3 to 5: a round's pause falls with the square of the fill; its length is not published";
 const NONE: &str = "no product: writes wait only if there is no space";
 
-const NO_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("80 %", NONE)];
-const NEVER_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("100 %", NONE)];
+const NO_PAUSES: [Fallback; 2] = [
+    Fallback::assumed("0 ns", NONE),
+    Fallback::assumed("80 %", NONE),
+];
+const NEVER_PAUSES: [Fallback; 2] = [
+    Fallback::assumed("0 ns", NONE),
+    Fallback::assumed("100 %", NONE),
+];
 const NO_CONGESTION: [Fallback; 3] = [
-    assumed("80 %", NONE),
-    assumed("98 %", NONE),
-    assumed("0 ns", NONE),
+    Fallback::assumed("80 %", NONE),
+    Fallback::assumed("98 %", NONE),
+    Fallback::assumed("0 ns", NONE),
 ];
 
 /// All known caches.
@@ -62,11 +59,14 @@ const KNOWN: [WriteBackPreset; 7] = [
     WriteBackPreset {
         word: "vsan",
         config: WriteBackConfig::VSAN,
-        pause: [assumed("5 ms", ROUNDS), assumed("80 %", ROUNDS)],
+        pause: [
+            Fallback::assumed("5 ms", ROUNDS),
+            Fallback::assumed("80 %", ROUNDS),
+        ],
         congestion: [
-            assumed("80 %", LEVELS),
-            assumed("98 %", LEVELS),
-            assumed("5 ms", LEVELS),
+            Fallback::assumed("80 %", LEVELS),
+            Fallback::assumed("98 %", LEVELS),
+            Fallback::assumed("5 ms", LEVELS),
         ],
     },
     // Linux 6.12, Documentation/admin-guide/device-mapper/writecache.rst: high_watermark 50, low_watermark 45,

@@ -236,3 +236,10 @@ pub enum RecoveryFinding {
     /// ([`ChildImages::accepts_loss`]): then it continues as if the block had never been written.
     Unread(Child),
 }
+
+impl RecoveryFinding {
+    /// Whether data that was acknowledged as durable is lost, or may be.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, RecoveryFinding::Lost(_) | RecoveryFinding::Unread(_))
+    }
+}

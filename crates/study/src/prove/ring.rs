@@ -65,9 +65,7 @@ pub(super) fn untold(world: &TestPool, says: &[RingStatus], tiers: &RecoveredTie
             RecoveryFinding::Replayed { through, .. } => Some(*through),
             _ => None,
         });
-        let told = own().any(|(_, found)| {
-            matches!(found, RecoveryFinding::Lost(_) | RecoveryFinding::Unread(_))
-        });
+        let told = own().any(|(_, found)| found.is_loss());
         !told && it.durable > through.unwrap_or(it.before)
     };
     says.iter().find(silent).map(|it| it.durable)

@@ -148,9 +148,12 @@ impl Chain<'_> {
     /// Whether all log devices are in use, so that blocks are on the main pool only if the devices are full.
     fn logs_take_blocks(&self) -> bool {
         let mut logs = 1..self.bytes.len() as Child;
-        let used =
-            |child| self.below.present(child) && self.below.standing(child) == SliceState::Current;
-        self.bytes.len() > 1 && logs.all(used)
+        self.bytes.len() > 1 && logs.all(|child| self.is_used(child))
+    }
+
+    /// Whether a log device is present, and no old copy.
+    fn is_used(&self, child: Child) -> bool {
+        self.below.present(child) && self.below.standing(child) == SliceState::Current
     }
 
     /// Notes a range that cannot be read.
@@ -163,10 +166,7 @@ impl Chain<'_> {
     /// Returns possible positions of the next block on the log devices that are present.
     fn heads(&self, next: &LogContinuation) -> impl Iterator<Item = (Child, u64)> + use<> {
         let there: Vec<bool> = (1..self.bytes.len() as Child)
-            .map(|child| {
-                let current = self.below.standing(child) == SliceState::Current;
-                self.below.present(child) && current
-            })
+            .map(|child| self.is_used(child))
             .collect();
         let heads = (1..).zip(next.heads.clone()).zip(there);
         heads

@@ -161,7 +161,7 @@ impl Administration {
         if self.power_loss_protection == Some(true) && config.volatile_write_cache() {
             root.problem(
                 "power_loss_protection",
-                "power-loss protection, and a write buffer that is lost",
+                "the drive has power-loss protection, but its write buffer is volatile",
                 "set `protected` of the buffer, or of a disk `write_cache` to false",
             );
         }

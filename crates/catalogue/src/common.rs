@@ -146,7 +146,7 @@ fn endurance(root: &mut Section<'_>, capacity: u64, warranty_years: Option<f64>)
             root.problem(
                 per_day,
                 format!("`{per_day}` needs `warranty`"),
-                "add the years over which the drive may be written so often",
+                "add the warranty in years, over which this rate is allowed",
             );
             None
         }

@@ -135,7 +135,7 @@ impl Settings {
             origin: String::from("--fill"),
             place: Place::Whole,
             what: String::from(
-                "with --state fresh, on which nothing has been written, no share holds data",
+                "--fill contradicts --state fresh: a fresh drive holds no data",
             ),
             help: Some(String::from("leave one of them out")),
         })
@@ -196,7 +196,7 @@ impl DriveSheet {
         }
         if let Some(age) = settings.age {
             if settings.percentage_used.is_some() {
-                let both = "both an age and --percentage-used, which is what an age sets";
+                let both = "--age and --percentage-used exclude each other: both set Percentage Used";
                 wrong("--age", String::from(both));
             } else if let Err(refusal) = self.config.set_percentage_used(0.0) {
                 wrong("--age", refusal.to_string());

@@ -205,8 +205,8 @@ fn sleeps(section: &mut Section<'_>) -> Vec<IdleState> {
     if !after.is_sorted() {
         section.problem(
             "after",
-            "sleeps are not in order",
-            "rising times without work",
+            "the times in `after` must increase",
+            "increasing times, each without work",
         );
     }
     after

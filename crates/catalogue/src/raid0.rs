@@ -22,7 +22,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     if !stripe.is_multiple_of(4096) {
         section.problem(
             "stripe",
-            "`raid0.stripe` is not in whole 4 KiB",
+            "`raid0.stripe` is not a multiple of 4 KiB",
             "write a multiple of 4 KiB, such as `128 KiB`",
         );
     }
@@ -41,7 +41,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
                     "the members hold {held} bytes, the drive is said to hold {}",
                     context.capacity
                 ),
-                "mend `capacity` or `members`",
+                "correct `capacity` or `members`",
             );
         }
     }

@@ -68,7 +68,7 @@ impl Settings {
         };
         let spare = percent(
             self.overprovision,
-            "of its capacity kept back as spare area",
+            "of its capacity reserved as spare area",
         );
         let fill = percent(self.fill, "of it filled, the rest trimmed");
         let age = self.age.map(Age::words);
@@ -210,7 +210,7 @@ mod tests {
             "104 % of its endurance used up",
             "wear counted 1000000 times",
             "on for 10 min",
-            "20 % of its capacity kept back as spare area",
+            "20 % of its capacity reserved as spare area",
             "80 % of it filled, the rest trimmed",
             "3 years old at 20 MB/s",
             "volume optavar",

@@ -547,7 +547,7 @@ fn backing_pool(
                 Some((place, _)) => format!("{option} does not apply to {place}"),
                 None => format!("{option} applies to drives for a part of a pool only"),
             };
-            let help = format!("{option} belongs to choose {places} DRIVE...");
+            let help = format!("use {option} with `choose {places} DRIVE...`");
             problems.0.push(on_command_line(what, help));
         }
     }

@@ -335,7 +335,7 @@ pub(crate) fn trace_file(path: &Path) -> Result<UserWorkload, Problems> {
     Ok(UserWorkload {
         source: path.display().to_string(),
         text: format!(
-            "{} requests ({}), {}; addresses beyond a drive are folded into it",
+            "{} requests ({}), {}; addresses beyond the end of a drive are wrapped",
             trace.records.len(),
             trace.format.name,
             if trace.timed {
@@ -370,8 +370,8 @@ fn unwritable(args: &Args) -> Problems {
     let mut problems = output::problems(
         &[
             ("--output", page),
-            ("the data beside it,", &data),
-            ("the table beside it,", &lines),
+            ("the data next to it,", &data),
+            ("the table next to it,", &lines),
         ],
         &inputs,
     );

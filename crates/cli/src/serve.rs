@@ -234,7 +234,7 @@ fn opened(args: &Args, asked: &ServeRequest) -> Result<Vec<ServedDevice>, Proble
         if let (true, Some(file)) = (drive.read_only(), drive.store_file()) {
             let (name, file) = (drive.name(), file.display());
             write_stderr(&format!(
-                "warning: {name}: {file}: no room on its disk for what has to be written: served read-only"
+                "warning: {name}: {file}: no space on its disk for the changed data: served read-only"
             ));
         }
         for front in &asked.fronts {

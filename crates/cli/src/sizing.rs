@@ -206,7 +206,7 @@ fn backing_pool<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
     let place = args.place.name();
     if stray {
         problems.0.push(on_command_line(
-            format!("size {place}: {other} is of another place"),
+            format!("size {place}: {other} does not apply"),
             format!("{option} names the drives below it"),
         ));
     }
@@ -239,7 +239,7 @@ fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
     ];
     let strays: &[(&str, bool)] = if of_vsan { &others } else { &given };
     for (option, _) in strays.iter().filter(|(_, is_given)| *is_given) {
-        let what = format!("size {}: {option} is of another place", args.place.name());
+        let what = format!("size {}: {option} does not apply", args.place.name());
         problems.0.push(on_command_line(what, "leave it out"));
     }
     if !of_vsan {
@@ -253,7 +253,7 @@ fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
         ),
         (
             "--working-set",
-            "100GB: what is read and overwritten",
+            "100GB: the data that is read and overwritten",
             args.working_set.is_some(),
         ),
     ] {
@@ -266,7 +266,7 @@ fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
     }
     let lasts = args.lasts.unwrap_or(LASTS);
     if lasts < Span::from_ms(10_000) {
-        let what = "--lasts: no buffer fills in so short a time";
+        let what = "--lasts: too short to fill a buffer";
         problems.0.push(on_command_line(
             what,
             "ten seconds at least, such as '30 min'",
@@ -327,12 +327,12 @@ fn wanted(args: &Args, load: Option<Load>, problems: &mut Problems) -> Option<Lo
     if args.place != Place::Slog && args.overwrite {
         problems.0.push(on_command_line(
             "--overwrite is for the load of a log only",
-            "it belongs to size slog DRIVE...",
+            "use it with `size slog DRIVE...`",
         ));
     }
     if args.place == Place::ReadCache && args.inbound.is_some() {
         problems.0.push(on_command_line(
-            "--inbound is of a slog: a read cache is sized by what is read again",
+            "--inbound applies to a slog only: the size of a read cache depends on repeated reads",
             "leave it out",
         ));
     }

@@ -52,7 +52,7 @@ pub fn smallest(log: &Log, failure: &Failure) -> String {
 /// Returns the needs of a failure, with an explanation.
 pub fn needs(needs: Needs) -> String {
     let why = match needs.loss {
-        Loss::Nothing => "power may go before the program has sent what is missing",
+        Loss::Nothing => "power can fail before the program has sent the missing writes",
         Loss::InFlight => "the loss of writes that were not yet acknowledged",
         Loss::Volatile => "the loss of writes that were acknowledged and not flushed",
         Loss::LyingFlush => "a drive that violates its durability guarantee",

@@ -72,7 +72,7 @@ pub struct TraceReplay {
 }
 
 impl TraceReplay {
-    /// Replays the trace at its own pace, with libaio; addresses beyond the end of the drive are refused.
+    /// Replays the trace at its recorded times, with libaio; addresses beyond the end of the drive are refused.
     pub fn new(trace: Arc<Trace>) -> TraceReplay {
         TraceReplay {
             engine: Engine::Libaio,

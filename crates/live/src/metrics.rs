@@ -319,7 +319,7 @@ fn of_health(health: &Health) -> Vec<Figure> {
         total("power_cycles_total", "Times it was switched on.", cycles),
         total(
             "unsafe_shutdowns_total",
-            "Times it lost power unawares.",
+            "Power losses without a preceding shutdown (unsafe shutdowns).",
             lost,
         ),
     ]

@@ -263,7 +263,7 @@ impl LoadArgument {
     }
 }
 
-/// The longest that a job is counted for: as it was asked for, or as the program does.
+/// Returns the maximum measured time of a job: the requested time, or the program's default.
 pub(crate) fn runtime(text: Option<&str>, usual: Span, problems: &mut Problems) -> Span {
     let read = text.map(text::quantity::quantity::<Span>);
     read.unwrap_or(Ok(usual)).unwrap_or_else(|what| {
@@ -427,7 +427,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The load at the rate that was asked for, or that limits ask for.
+    /// Returns the load at the requested rate, or at the rate that the limits require.
     fn paced(&self, load: Load, slo: &Slo) -> Result<Load, Problems> {
         match self.rate.as_deref() {
             Some(_) if self.users.is_some() => {
@@ -442,7 +442,7 @@ impl Choice {
         }
     }
 
-    /// By what one is taken: as it was asked for, or as the program does.
+    /// Returns the ranking criterion: the requested one, or the program's default.
     fn measure(&self, load: &Load) -> Result<Measure, Problems> {
         match (&self.by, &self.usd) {
             (Some(by), _) => measure(by),

@@ -34,7 +34,7 @@ fn text_of(path: &Path) -> Result<(String, String), Problems> {
     }
 }
 
-/// A user's fio run taken apart.
+/// Analysis of a user's fio run.
 #[pyfunction]
 #[pyo3(name = "explain", signature = (results, drive, logs, around, repeats))]
 pub(crate) fn explained(

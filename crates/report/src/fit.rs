@@ -65,10 +65,10 @@ pub fn drive(fitted: &FitResult, width: Width) -> String {
     right(&mut residuals, 2..6);
     let percent = |held_out| match median_error(&fitted.residuals, held_out) {
         Some(error) => format!("{:.1} %", error * 100.0),
-        None => "none to tell by".into(),
+        None => "not available".into(),
     };
     let mut text = format!(
-        "{}\n\n{}\n\nMedian absolute error: {} of the figures fitted to, {} of those held out.",
+        "{}\n\n{}\n\nMedian absolute error: {} for fitted figures, {} for held-out figures.",
         folded(&parameters, 1, width),
         folded(&residuals, 2, width),
         percent(false),

@@ -329,7 +329,7 @@ pub fn notes(rows: &[ReplayRow], trace: &Trace) -> Vec<String> {
         };
         note(
             replayed.wrapped,
-            "lay beyond the drive and were folded into it",
+            "began beyond the end of the drive; their addresses were wrapped",
         );
         note(replayed.widened, "were widened to whole blocks");
         note(replayed.empty, "had no length and were left out");

@@ -34,7 +34,7 @@ pub(super) fn read(file: &SourceFile) -> Result<ParsedPool, Problem> {
     let mut words = ExpressionParser { file, at: 0 };
     let part = words.part(0)?;
     if words.at < file.text.trim_end().len() {
-        return Err(words.syntax_error("the pool has ended before it", "take it out"));
+        return Err(words.syntax_error("text after the end of the pool", "remove it"));
     }
     if part.role.is_some() || part.count > 1 || matches!(part.what, PartKind::Drive) {
         let help = "write a kind and its members, such as `mirror(2*p4801x-100)`";

@@ -195,7 +195,7 @@ fn table(keys: &mut Keys<'_>, base: u32, durability: Durability) -> u32 {
     if !bytes.is_multiple_of(4096) {
         keys.problem(
             "commit_table",
-            "its pieces are of whole 4 KiB",
+            "the table's pieces must be multiples of 4 KiB",
             "write a multiple of `4 KiB`, or 0 for no table",
         );
     } else if bytes > 0 && durability == Durability::Ack {

@@ -125,7 +125,7 @@ impl Fio {
                 settings.engine = other.into();
                 let read = self.reads_a_block(&settings);
                 read.map(|()| {
-                    write_stderr("note: io_uring does not work here; libaio is used");
+                    write_stderr("note: io_uring is not available here; libaio is used");
                     settings.engine
                 })
             }

@@ -142,8 +142,8 @@ fn a_place_takes_its_own_options() {
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     for part in [
-        "--main is of another place",
-        "--load is of another place",
+        "--main does not apply",
+        "--load does not apply",
         "no --profile",
         "no --working-set",
     ] {

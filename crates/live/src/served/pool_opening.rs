@@ -429,7 +429,7 @@ fn without_room(origin: String, error: &io::Error) -> Problems {
         origin,
         place: Place::Whole,
         what: error.to_string(),
-        help: Some("make room on that disk, and start again: nothing is lost by that".into()),
+        help: Some("free some space on that disk, and start again: no data is lost".into()),
     }])
 }
 

@@ -176,7 +176,7 @@ impl ServedDevice {
             }
             Fault::Clear => return Ok((pool, MemberFault::HasNoRules)),
             Fault::Drop | Fault::Stuck { .. } | Fault::Unstuck => {
-                return Err("a member cannot have it, only the whole".into());
+                return Err("this fault applies to the whole pool, not to a member".into());
             }
         };
         pool.could_befall(member, trouble)?;

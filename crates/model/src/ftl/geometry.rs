@@ -140,12 +140,12 @@ impl NandGeometry {
         }
         // A quarter of the number range is reserved for slots of the write buffer.
         if slots >= 3 << 30 {
-            return fail(format!("{slots} units of 4 KiB are more than 32 bits name"));
+            return fail(format!("{slots} units of 4 KiB cannot be numbered with 32 bits"));
         }
         let needed = logical.div_ceil(dies) + u64::from(spare_blocks + 1) * block_slots;
         if needed > blocks * block_slots {
             return fail(format!(
-                "{blocks} usable blocks of {block_slots} units a die leave no room for garbage collection: \
+                "{blocks} usable blocks of {block_slots} units per die leave no space for garbage collection: \
                  {needed} units are needed"
             ));
         }

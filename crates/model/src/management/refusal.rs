@@ -38,7 +38,7 @@ impl Refusal {
         Refusal::Invalid("the power limit must be above the drive's idle power");
     /// The drive has no spare area.
     pub const NO_SPARE: Refusal = Refusal::Unsupported(
-        "this drive has no spare area that could be larger; a job's `size` says how much of it is used",
+        "the over-provisioning of this drive cannot be changed; the job option `size` limits the capacity that is used",
     );
     /// A composition of members cannot change the sizes of its members.
     pub const OF_MEMBERS: Refusal = Refusal::Unsupported(

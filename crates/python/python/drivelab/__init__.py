@@ -729,7 +729,7 @@ def life(
 
 
 def _one_load(load, trace, writes=None, *, users=None):
-    """The load that was asked for, in one of the ways that there are."""
+    """Returns the requested load: a name, a job, a trace, a profile or a rate of writes."""
     given = [one for one in (load, trace, writes) if one is not None]
     if len(given) > 1:
         raise InputError("give one load: a name or jobs, a trace, or writes")

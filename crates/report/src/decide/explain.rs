@@ -138,7 +138,7 @@ fn difference(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String>
     }
     let than = asked.iops / answer.measured.iops.max(1e-9);
     let head = format!(
-        "The model as asked does {} ({} times that)",
+        "With the options of the run, the model reaches {} ({} times the measured rate)",
         count(asked.iops),
         digits(than)
     );

@@ -39,7 +39,7 @@ fn answer(request: &MaxRequest, answer: &MaxAnswer) -> String {
         let lowest = answer.open.beyond.as_ref();
         let at = count(lowest.map_or(0.0, |point| point.iops));
         let broke = match answer.open.broke.as_deref() {
-            Some("keeps up") => String::from("are more than it keeps up with"),
+            Some("keeps up") => String::from("exceed its maximum rate"),
             broke => format!("exceed {}", broke.unwrap_or("it")),
         };
         return first_that_fits([
@@ -96,10 +96,10 @@ fn gives_way(highest: &Highest) -> String {
     };
     let what = match broke.as_str() {
         "keeps up" => format!(
-            "Beyond, it no longer keeps up ({} of what arrives)",
+            "Above this rate, it completes only {} of the arrivals",
             kept_up(beyond)
         ),
-        limit => format!("Beyond, {limit} breaks"),
+        limit => format!("Above this rate, it does not meet {limit}"),
     };
     let wait = highest.wait.as_ref().map(|wait| {
         let which = match wait.from_percent {

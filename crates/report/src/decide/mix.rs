@@ -23,7 +23,7 @@ pub fn answer(answer: &MixAnswer) -> Vec<String> {
             step.read_percent[1],
             percent(Some(step.kept))
         ),
-        None => String::from("no step costs a quarter of the IOPS"),
+        None => String::from("no step reduces the IOPS by 25 % or more"),
     };
     let mut lines = vec![format!("{}: {}; {step}.", answer.drive, ends.join(", "))];
     if let Some(least) = answer.least_of_ends {

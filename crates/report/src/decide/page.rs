@@ -339,7 +339,7 @@ pub fn explain(answers: &[explain::answer::ExplainAnswer], words: &PageText) -> 
             limit: None,
         };
         figures.push((
-            "Mean latency: what fio measured, and the model's taken apart.",
+            "Mean latency: as fio measured it, and the parts of the model's latency.",
             times.svg(),
         ));
     }

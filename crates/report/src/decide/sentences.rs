@@ -63,10 +63,10 @@ fn needs_log(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
     let source = request.load.facts().source;
     match answer.syncs? {
         Syncs::Share(share) if share <= 0.0 => Some(format!(
-            "You need no log for {source}: none of its writes is synchronous, and a log takes only those."
+            "You need no log for {source}: a log stores only synchronous writes, and this load has none."
         )),
         known @ Syncs::Share(share) if known.needs_no_log() => Some(format!(
-            "You need no log for {source}: {} % of its writes are synchronous, and a log takes only those.",
+            "You need no log for {source}: a log stores only synchronous writes, {} % of all here.",
             digits(share * 100.0)
         )),
         Syncs::Share(_) | Syncs::NotRecorded => None,

@@ -260,8 +260,8 @@ pub fn method(
         lines.push(paragraph("", text, width));
     }
     if answers.iter().any(has_hits) {
-        let text = "By arithmetic: an exact LRU, one request after the other. Simulated, as recorded: reads miss as well what is \
-                    still on its way from main, and a line that others use is dropped by a write to a part of it.";
+        let text = "By arithmetic: an exact LRU, one request after the other. Simulated, as recorded: reads also miss lines \
+                    that are still being read from main, and a write to a part of a line in use removes the line.";
         lines.push(paragraph("", text, width));
     }
     let conditions = &request.conditions;

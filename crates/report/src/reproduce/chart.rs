@@ -184,7 +184,7 @@ pub(super) fn distribution(errors: &[f64]) -> Markup {
     // One above the other, because the limits are closer to each other than their names are long.
     let limits = [
         (0.05, 0.0, "median within 5 %"),
-        (0.15, 15.0, "nine of ten within 15 %"),
+        (0.15, 15.0, "90 % of errors within 15 %"),
     ];
     let step = if most > 0.5 { 0.1 } else { 0.05 };
     let ticks = (0..=20).map(|index| f64::from(index) * step);

@@ -62,7 +62,7 @@ fn cards(all: &Summary) -> Markup {
             [
                 ("figures", all.errors.rows.to_string()),
                 ("median error", percent(all.errors.median)),
-                ("nine of ten within", percent(all.errors.p90)),
+                ("90th percentile", percent(all.errors.p90)),
             ],
         ),
         (
@@ -71,7 +71,7 @@ fn cards(all: &Summary) -> Markup {
             [
                 ("figures", usual.rows.to_string()),
                 ("median error", percent(usual.median)),
-                ("nine of ten within", percent(usual.p90)),
+                ("90th percentile", percent(usual.p90)),
             ],
         ),
         (

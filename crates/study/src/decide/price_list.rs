@@ -209,7 +209,7 @@ impl PriceList<'_> {
         match (&*name, usd) {
             ("power" | "place", None) => {
                 let help = String::from(
-                    "write it in `usd`: per kilowatt-hour of power, per month of a place",
+                    "write it in `usd`: the price of a kilowatt-hour (power), or of a slot per month (place)",
                 );
                 return Err((format!("`{name}` has no price in `usd`"), help));
             }

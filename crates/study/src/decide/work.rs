@@ -231,7 +231,7 @@ impl Load {
     /// It is a trace, or a job cannot have a rate.
     pub fn at_rate(mut self, offered: OfferedRate) -> Result<Load, Problems> {
         let Workload::Jobs(jobs) = &mut self.yours.workload else {
-            let what = "--rate: a trace is replayed at its own pace";
+            let what = "--rate: a trace is replayed at its recorded times";
             return Err(Problems::whole("command line", what));
         };
         let (paced, total) = rate::paced_jobs(jobs, offered)?;

@@ -496,7 +496,7 @@ fn how(base: &DriveSheet, host: &str, residuals: &[Residual]) -> String {
         let error = median_error(residuals, held_out)?;
         let (figures, error) = (of.count(), error * 100.0);
         Some(format!(
-            "{figures} figures {what} (half within {error:.1} %)"
+            "{figures} figures {what} (median error {error:.1} %)"
         ))
     };
     let parts = [part(false, "of fio fitted to"), part(true, "held out")];

@@ -311,7 +311,7 @@ fn nothing(origin: &str, name: &str, members: &[Value]) -> Problems {
     });
     let (what, help) = if let Some(error) = failed {
         (
-            format!("fio ended it with error {error}"),
+            format!("fio ended the job with error {error}"),
             "measure it again, or take it out of the file",
         )
     } else if has("mixed") {
@@ -321,7 +321,7 @@ fn nothing(origin: &str, name: &str, members: &[Value]) -> Problems {
             help,
         )
     } else {
-        let help = "let it run for longer; jobs of trims alone are not fitted to";
+        let help = "run the job for longer; jobs with only trims cannot be fitted";
         (
             format!("fewer than {FEWEST} reads and fewer than {FEWEST} writes were measured"),
             help,
@@ -521,7 +521,7 @@ mod tests {
             (&*json(r#""rw": "sideways""#), "job deep: rw"),
             (
                 r#"{"jobs": [{"jobname": "a", "error": 5, "job options": {}}]}"#,
-                "job a: fio ended it with error 5",
+                "job a: fio ended the job with error 5",
             ),
             (
                 r#"{"jobs": [{"jobname": "a", "error": 0, "job options": {}, "mixed": {"iops": 9, "total_ios": 900}}]}"#,

@@ -181,7 +181,7 @@ fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> O
     if rows.is_empty() && remarks.is_empty() {
         cursor.add_problem(
             "rows",
-            "nothing to set it from",
+            "no rows to set this figure from",
             "such as rows = [\"S0-073\"]",
         );
     }
@@ -254,7 +254,7 @@ fn take(cursor: &mut Cursor<'_>) -> Option<TieBreak> {
         _ => None,
     };
     if take.is_none() {
-        let what = format!("`{word}` is nothing to take");
+        let what = format!("`{word}` is not a valid choice");
         cursor.add_problem("take", what, "write smallest, largest or middle");
     }
     take

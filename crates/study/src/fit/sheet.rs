@@ -366,7 +366,7 @@ fn of_capacity(sheet: &DataSheet) -> Vec<SolvedFigure> {
     let geometry = &nand.geometry;
     let dies = u64::from(geometry.channels * geometry.dies_per_channel);
     let gib = geometry.raw_bytes() as f64 / dies as f64 / f64::from(1 << 30);
-    let of_dies = format!("as many dies of {gib:.1} GiB, the family's, as the capacity asks for");
+    let of_dies = format!("the number of dies that the capacity requires, {gib:.1} GiB each as in the family");
     let assumed = |key: &str, value: u32| SolvedFigure {
         key: key.into(),
         value: value.to_string(),

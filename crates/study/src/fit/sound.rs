@@ -72,7 +72,7 @@ pub(crate) fn impossible(members: &[Value]) -> Vec<(String, &'static str)> {
     for member in members {
         if let Some(error) = member["error"].as_i64().filter(|&error| error != 0) {
             all.push((
-                format!("fio ended it with error {error}"),
+                format!("fio ended the job with error {error}"),
                 "measure it again: its figures only cover the I/Os before the error",
             ));
         }
@@ -417,7 +417,7 @@ mod tests {
             (
                 r#""groupid": 0"#,
                 r#""groupid": 0, "error": 5"#,
-                "ended it with error 5",
+                "ended the job with error 5",
             ),
             (
                 r#""rw": "randread""#,

@@ -78,7 +78,7 @@ fn jobs_beside(options: &[String], processors: u32) -> Result<Vec<Job>, Problems
     }
     let mut all = jobs(options, processors)?;
     if all.iter().any(|job| job.runtime.is_none()) {
-        let what = "`beside` runs as long as what is measured: both have a --runtime";
+        let what = "`beside` must run as long as the measured job: both need a --runtime";
         return Err(Problems::whole("fio", what));
     }
     all[0].new_group = true;

@@ -131,7 +131,7 @@ fn shown(value: f64) -> String {
 /// Support level of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grade {
-    /// At least five predicted rows, half of them within 5 % and nine of ten within 15 %; nearly all claims hold.
+    /// At least five predicted rows, a median error of at most 5 %, a 90th percentile of at most 15 %; nearly all claims hold.
     Validated,
     /// Fewer predicted rows than that, or larger errors.
     PartlyValidated,
@@ -240,7 +240,7 @@ impl Support {
     /// Returns the errors by class, as a table.
     fn by_class(&self) -> String {
         let mut text = String::from(
-            "\n| predicted figures of | rows | half within | nine of ten within | within a factor of 1.5 |\n\
+            "\n| predicted figures of | rows | median error | 90th percentile | within a factor of 1.5 |\n\
              | --- | --: | --: | --: | --: |\n",
         );
         for (class, errors) in Class::ALL.iter().zip(&self.classes) {
@@ -257,7 +257,7 @@ impl Support {
     }
 
     /// Returns text such as
-    /// `4 rows fitted, 21 predicted: half within 2.1 %, nine of ten within 9.8 %; 12 of 12 claims hold`.
+    /// `4 rows fitted, 21 predicted: median error of 19 rows 2.1 %, 90th percentile 9.8 %; 12 of 12 claims hold`.
     pub fn words(&self) -> String {
         let rows = |count: usize| if count == 1 { "row" } else { "rows" };
         let mut words = format!(
@@ -271,7 +271,7 @@ impl Support {
             words.push_str(&format!(": the one with an error is {error:.1} % off"));
         } else if let (Some(median), Some(p90)) = (self.median_error, self.p90_error) {
             words.push_str(&format!(
-                ": of {} with an error half are within {:.1} %, nine of ten within {:.1} %",
+                ": median error of {} rows {:.1} %, 90th percentile {:.1} %",
                 self.errors,
                 median * 100.0,
                 p90 * 100.0
@@ -512,7 +512,7 @@ mod tests {
         assert_eq!(own.grade, Grade::Validated);
         assert_eq!(
             own.text,
-            "3 rows fitted, 12 predicted: of 8 with an error half are within 3.0 %, nine of ten within 12.0 %; \
+            "3 rows fitted, 12 predicted: median error of 8 rows 3.0 %, 90th percentile 12.0 %; \
              10 of 10 claims hold"
         );
         let one = Support {

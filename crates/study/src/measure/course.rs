@@ -120,7 +120,7 @@ impl<'p> PlanProgress<'p> {
     /// # Errors
     /// There is no next step, or this is not a result of it; the course does not change then.
     pub fn take(&mut self, fio: &Value) -> Result<(), String> {
-        let turn = self.next().ok_or("it is a step more than the plan has")?;
+        let turn = self.next().ok_or("the plan has no further step")?;
         if let Some(why) = is_failed(fio) {
             return Err(why);
         }
@@ -250,7 +250,7 @@ fn is_failed(fio: &Value) -> Option<String> {
     };
     let error = |job: &Value| job["error"].as_i64().filter(|&error| error != 0);
     let failed = jobs.iter().find_map(error);
-    failed.map(|error| format!("fio ended it with error {error}"))
+    failed.map(|error| format!("fio ended the job with error {error}"))
 }
 
 /// Returns the sum of a figure over all jobs.

@@ -209,8 +209,8 @@ impl Document {
             let wanted = turn.map(|turn| (&turn.step.name, turn.round));
             if wanted != Some((&taken.step, taken.round)) {
                 let what = match wanted {
-                    Some((name, _)) => format!("the plan has {name} there"),
-                    None => String::from("the plan has ended before"),
+                    Some((name, _)) => format!("the plan has the step {name} here"),
+                    None => String::from("the plan has no further step"),
                 };
                 return Err(wrong(what));
             }
@@ -412,7 +412,7 @@ mod tests {
         };
         let mut other = there.clone();
         other.steps[1].round = Some(2);
-        assert!(said(&other).contains("step 2, soak: the plan has soak there"));
+        assert!(said(&other).contains("step 2, soak: the plan has the step soak here"));
         let mut failed = there.clone();
         failed.steps[2].fio = json!({"jobs": [{"error": 5}]});
         assert!(said(&failed).contains("error 5"));

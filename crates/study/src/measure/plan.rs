@@ -212,7 +212,7 @@ impl Plan {
                 }
             } else if let Some((key, value)) = parse_comment(line) {
                 if !self.apply_comment(section, key, value) {
-                    wrong("that has no meaning here");
+                    wrong("this comment key is not known here");
                 }
             } else if !line.is_empty() && !line.starts_with([';', '#']) {
                 let (key, value) = line.split_once('=').unwrap_or((line, ""));

@@ -34,7 +34,7 @@ impl Fail {
     /// Returns the failure as text, for a counterexample.
     pub(super) fn words(&self) -> String {
         match self {
-            Fail::Up(misdeed) => format!("while it was up: {misdeed:?}"),
+            Fail::Up(misdeed) => format!("while the pool was running: {misdeed:?}"),
             Fail::Down(why) => format!("the pool does not open again: {why}"),
             Fail::Sector(sector, WrongContent::Lost) => {
                 format!("sector {sector} is older than the guarantee allows")

@@ -124,7 +124,7 @@ fn live(
     match (misdeed, end) {
         (Some(misdeed), _) => Err(Fail::Up(misdeed)),
         (None, Some(end)) => Ok(end),
-        (None, None) => Err(Fail::Down("the life before".into())),
+        (None, None) => Err(Fail::Down("the previous epoch".into())),
     }
 }
 
@@ -136,7 +136,7 @@ fn settle(
 ) -> Result<RecoveredTiers, Fail> {
     let found = world.recover(disks);
     let found = found
-        .map_err(|(tier, damage)| Fail::Down(format!("after the life before: {tier}: {damage}")))?;
+        .map_err(|(tier, damage)| Fail::Down(format!("after the previous epoch: {tier}: {damage}")))?;
     let mut data = [0; SECTOR];
     for sector in oracle.sectors().collect::<Vec<_>>() {
         let at = sector * SECTOR as u64;

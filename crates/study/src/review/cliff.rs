@@ -73,7 +73,7 @@ fn notes(series: &TimeSeries) -> Vec<String> {
     ));
     if smaller {
         notes.push(format!(
-            "scaled model: 1/{:.0} of the capacity; time scaled to match; the steady rate may read up to 10 % high",
+            "scaled model: 1/{:.0} of the capacity; time scaled to match; the steady rate can be up to 10 % too high",
             series.scale
         ));
     }
@@ -179,7 +179,7 @@ mod tests {
             [
                 "steady by SNIA's rule after 3 h 12 min of writing (five rounds, each a quarter of the capacity, after two capacities)",
                 "maxima cover 30,214 writes per point; a full-size drive would see longer ones",
-                "scaled model: 1/76 of the capacity; time scaled to match; the steady rate may read up to 10 % high",
+                "scaled model: 1/76 of the capacity; time scaled to match; the steady rate can be up to 10 % too high",
             ]
         );
         let whole = TimeSeries {

@@ -136,10 +136,10 @@ impl<'a> ConfigReader<'a> {
         };
         let wrong = match generation {
             Some(Generation::Queues { .. }) => {
-                of(SERVICE).map(|one| (one, "version 3 was asked for"))
+                of(SERVICE).map(|one| (one, "version 3 was requested"))
             }
             Some(Generation::Service { .. }) => {
-                of(QUEUES).map(|one| (one, "version 6 was asked for"))
+                of(QUEUES).map(|one| (one, "version 6 was requested"))
             }
             None => of(QUEUES)
                 .and_then(|_| of(SERVICE))

@@ -87,7 +87,7 @@ impl Operands {
                 let bytes = self.number(key, value);
                 if self.block.is_some_and(|block| block != bytes) {
                     self.add_problem(
-                        format!("{key}={value} is another block size"),
+                        format!("{key}={value} differs from the block size given before"),
                         "one block size for both sides: bs=1M",
                     );
                 }
@@ -326,7 +326,7 @@ mod tests {
             ("if=/dev/zero bs=1M", "neither if nor of is a drive"),
             ("if=/dev/x of=/dev/y", "from drive to drive"),
             ("if=/dev/zero of=/dev/x bs=1q", "invalid number in bs=1q"),
-            ("if=/dev/zero of=/dev/x ibs=1k obs=2k", "another block size"),
+            ("if=/dev/zero of=/dev/x ibs=1k obs=2k", "differs from the block size"),
             (
                 "if=/dev/zero of=/dev/x conv=ucase",
                 "conv=ucase is not simulated",

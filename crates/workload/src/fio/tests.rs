@@ -422,7 +422,7 @@ fn problems_name_line_key_and_cure() {
     error: bad.fio:3:1: blocksiz: fio has no such option
       help: did you mean `blocksize`?
     error: bad.fio:6:1: iodepth: `zero` is not a number
-      help: a whole number, with a suffix if need be, such as 4096, 4k or 10g
+      help: a whole number, with an optional suffix, such as 4096, 4k or 10g
     error: bad.fio:7:1: runtime: `60sec` is not a time
       help: a whole number and us, ms, s, m (minutes), h or d, such as 500ms or 5m; a bare one counts seconds
     error: bad.fio:8:1: `[two` is not the head of a section

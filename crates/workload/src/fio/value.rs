@@ -46,7 +46,7 @@ pub(super) struct OptionValue<'a> {
 }
 
 /// Examples in help texts.
-const SIZE_HELP: &str = "a whole number, with a suffix if need be, such as 4096, 4k or 10g";
+const SIZE_HELP: &str = "a whole number, with an optional suffix, such as 4096, 4k or 10g";
 /// Maximum time. Sums of several such times still fit, and no simulation runs longer.
 const LONGEST: Span = Span::from_ms(100 * 86_400 * 1_000);
 

@@ -39,7 +39,7 @@ pub struct Columns {
 const KEYS: [&str; 9] = [
     "time", "op", "offset", "size", "sector", "sectors", "volume", "latency", "read",
 ];
-const HELP: &str = "such as time=1,op=3,offset=4,size=5 (sector and sectors count 512 B; also volume and latency; read=0 says what stands for a read)";
+const HELP: &str = "such as time=1,op=3,offset=4,size=5 (sector and sectors count 512 B; also volume and latency; read=0 gives the value that means a read)";
 
 /// A list of columns while it is parsed: the column of each key, and the problems.
 struct List<'a> {

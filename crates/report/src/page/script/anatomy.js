@@ -1,5 +1,5 @@
 "use strict";
-// Latency taken apart by band of percentiles: one stacked bar for each drive and band.
+// Latency breakdown by percentile band: one stacked bar for each drive and band.
 const anatomy = (() => {
   const { element } = controls;
   const { review } = data;

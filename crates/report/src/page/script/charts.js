@@ -192,7 +192,7 @@ const charts = (() => {
     const scaled = all.map(({ series }) => series.scale).filter((scale) => scale > 1);
     if (scaled.length) {
       said.push(`Scaled model: 1/${between(scaled, (scale) => format.plain(Math.round(scale)))} of the capacity; time scaled to match; `
-        + "the steady rate may read up to 10\u202f% high.");
+        + "the steady rate can be up to 10\u202f% too high.");
     }
     const writes = all.map(({ series }) => series.ios_an_interval);
     if (writes.length) {

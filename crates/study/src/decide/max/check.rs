@@ -58,7 +58,7 @@ pub fn check(request: &MaxRequest) -> Result<(), Problems> {
         problems.0.push(Problem {
             origin: String::from("--slo"),
             place: Place::Whole,
-            what: String::from("years: `max` does not look at wear"),
+            what: String::from("years: `max` does not compute wear"),
             help: Some(String::from(
                 "`drivelab life` does, and `drivelab choose` takes years as a limit",
             )),

@@ -150,7 +150,7 @@ pub fn log(
     let most = 2 * config.dirty_max();
     if whole < most {
         let what = format!(
-            "its log of {whole} bytes is smaller than twice what may be dirty ({most}): nothing shows what a larger one would do"
+            "its log of {whole} bytes is smaller than twice the limit of dirty data ({most}): a simulation cannot show the effect of a larger log"
         );
         return Err(Problems::whole(drive, what));
     }

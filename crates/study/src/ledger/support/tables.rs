@@ -16,8 +16,8 @@ impl AgainstSheet {
             );
         }
         let mut text = String::from(
-            "| load | predicted rows of | rows | model: half within | nine of ten within | half within a factor of | \
-             data sheet: half within | nine of ten within | half within a factor of |\n\
+            "| load | predicted rows of | rows | model: median error | 90th percentile | median factor | \
+             data sheet: median error | 90th percentile | median factor |\n\
              | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
         );
         for (load, kind, compared) in self.groups() {
@@ -57,7 +57,7 @@ impl Supports {
             ));
         }
         let mut text = String::from(
-            "| source | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
+            "| source | fitted | predicted | median error | 90th percentile | claims held | missed |\n\
              | --- | --: | --: | --: | --: | --: | --: |\n",
         );
         for (source, about) in SOURCES {
@@ -81,7 +81,7 @@ impl Supports {
             text.push_str(&self.by_run());
         }
         text.push_str(
-            "\n| drive | model | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
+            "\n| drive | model | fitted | predicted | median error | 90th percentile | claims held | missed |\n\
              | --- | --- | --: | --: | --: | --: | --: | --: |\n",
         );
         for sheet in catalogue::drives()? {
@@ -107,7 +107,7 @@ impl Supports {
     /// Returns the errors of the collections' predicted runs, each counted once, by source.
     fn by_run(&self) -> String {
         let mut text = String::from(
-            "\n| predicted runs of | runs | half within | nine of ten within | within a factor of 1.5 |\n\
+            "\n| predicted runs of | runs | median error | 90th percentile | within a factor of 1.5 |\n\
              | --- | --: | --: | --: | --: |\n",
         );
         let sources = self.sources.iter().map(|(name, found)| (&**name, found));

@@ -24,7 +24,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use load::{Moment, TICKS, cpu_seconds};
+use load::{LoadSample, TICKS, cpu_seconds};
 
 use crate::shell::{cargo, is_there, output, program, run, target};
 
@@ -39,9 +39,9 @@ const WRITES: &str = "--rw=randwrite --norandommap";
 const FLUSHED: &str = "--rw=randwrite --norandommap --fsync=1";
 
 /// A job for a server.
-struct Job {
+struct FioJob {
     /// State of the store before the job.
-    state: Store,
+    state: BenchStore,
     what: &'static str,
     depth: u32,
     fio: &'static str,
@@ -49,7 +49,7 @@ struct Job {
 
 /// State of the store before a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Store {
+enum BenchStore {
     /// Never written: a server is started for the job.
     New,
     /// Never written, and the job does not write.
@@ -58,8 +58,8 @@ enum Store {
     Written,
 }
 
-const fn job(state: Store, what: &'static str, depth: u32, fio: &'static str) -> Job {
-    Job {
+const fn job(state: BenchStore, what: &'static str, depth: u32, fio: &'static str) -> FioJob {
+    FioJob {
         state,
         what,
         depth,
@@ -68,16 +68,16 @@ const fn job(state: Store, what: &'static str, depth: u32, fio: &'static str) ->
 }
 
 /// Jobs that share a server are consecutive.
-const JOBS: [Job; 9] = [
-    job(Store::New, "first writes", 1, FIRST_WRITES),
-    job(Store::New, "first writes", 32, FIRST_WRITES),
-    job(Store::Unwritten, "reads, unwritten", 1, READS),
-    job(Store::Unwritten, "reads, unwritten", 32, READS),
-    job(Store::Written, "reads, written", 1, READS),
-    job(Store::Written, "reads, written", 32, READS),
-    job(Store::Written, "writes", 1, WRITES),
-    job(Store::Written, "writes", 32, WRITES),
-    job(Store::Written, "write and flush", 1, FLUSHED),
+const JOBS: [FioJob; 9] = [
+    job(BenchStore::New, "first writes", 1, FIRST_WRITES),
+    job(BenchStore::New, "first writes", 32, FIRST_WRITES),
+    job(BenchStore::Unwritten, "reads, unwritten", 1, READS),
+    job(BenchStore::Unwritten, "reads, unwritten", 32, READS),
+    job(BenchStore::Written, "reads, written", 1, READS),
+    job(BenchStore::Written, "reads, written", 32, READS),
+    job(BenchStore::Written, "writes", 1, WRITES),
+    job(BenchStore::Written, "writes", 32, WRITES),
+    job(BenchStore::Written, "write and flush", 1, FLUSHED),
 ];
 
 /// A server under test.
@@ -194,7 +194,7 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
             }
             let socket = folder.join(format!("{index}.sock"));
             for (place, score) in measure(server, &socket, seconds)? {
-                let Job { what, depth, .. } = JOBS[place];
+                let FioJob { what, depth, .. } = JOBS[place];
                 println!(
                     "{:26} {what:16} QD{depth:<3} {:>9.0} IOPS {:>9.0} a CPU-second, p99 {:>7.1} us, others {:.2}",
                     server.name, score.iops, score.per_cpu_second, score.p99_us, score.others
@@ -223,7 +223,7 @@ fn ratios(ours: &[f64], others: &[&[f64]], best: impl Fn(f64, f64) -> f64) -> Op
 /// Prints the ratios to the better of the others, of each round.
 fn compare(scores: &Scores) {
     println!("The middle round, and from the least to the most of all:");
-    for (place, Job { what, depth, .. }) in JOBS.iter().enumerate() {
+    for (place, FioJob { what, depth, .. }) in JOBS.iter().enumerate() {
         let of = |what: fn(&Score) -> f64| -> Vec<Vec<f64>> {
             let one = |rounds: &Vec<Vec<Score>>| rounds[place].iter().map(what).collect();
             scores.iter().map(one).collect()
@@ -249,12 +249,12 @@ fn measure(
     socket: &Path,
     seconds: u32,
 ) -> Result<Vec<(usize, Score)>, String> {
-    let can = |job: &Job| server.keeps || job.state == Store::Unwritten;
+    let can = |job: &FioJob| server.keeps || job.state == BenchStore::Unwritten;
     let mut scores = Vec::new();
     let mut running: Option<ServerProcess> = None;
     let mut written = false;
     for (place, job) in JOBS.iter().enumerate().filter(|(_, job)| can(job)) {
-        if job.state == Store::New {
+        if job.state == BenchStore::New {
             running = None;
         }
         let up = match running.take() {
@@ -262,13 +262,13 @@ fn measure(
             None => ServerProcess::start(server, socket)?,
         };
         let uri = format!("nbd+unix:///{}?socket={}", server.export, socket.display());
-        if job.state == Store::Written && !written {
+        if job.state == BenchStore::Written && !written {
             output(&mut fio(&uri, "--rw=write --bs=1M --iodepth=4"))?;
             written = true;
         }
         scores.push((place, perform(job, &uri, &up.0, seconds)?));
         // After a job that wrote, the next one begins with a new server.
-        running = (job.state != Store::New).then_some(up);
+        running = (job.state != BenchStore::New).then_some(up);
     }
     Ok(scores)
 }
@@ -318,7 +318,7 @@ fn fio(uri: &str, job: &str) -> Command {
 fn at_all_depths(uri: &str, child: &Child, seconds: u32) -> Result<Vec<Score>, String> {
     let read = |depth| {
         perform(
-            &job(Store::Unwritten, "reads", depth, READS),
+            &job(BenchStore::Unwritten, "reads", depth, READS),
             uri,
             child,
             seconds,
@@ -328,11 +328,11 @@ fn at_all_depths(uri: &str, child: &Child, seconds: u32) -> Result<Vec<Score>, S
 }
 
 /// Runs a job at this address, served by `child`.
-fn perform(job: &Job, uri: &str, child: &Child, seconds: u32) -> Result<Score, String> {
+fn perform(job: &FioJob, uri: &str, child: &Child, seconds: u32) -> Result<Score, String> {
     let pid = child.id().to_string();
-    let (before, moment) = (cpu_seconds(&pid, 11)?, Moment::now()?);
+    let (before, moment) = (cpu_seconds(&pid, 11)?, LoadSample::now()?);
     let mut words = format!("{} --bs=4k --randrepeat=1 --iodepth={}", job.fio, job.depth);
-    if job.state != Store::New {
+    if job.state != BenchStore::New {
         words += &format!(" --time_based --runtime={seconds}");
     }
     let text = output(&mut fio(uri, &words))?;

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clients::{CLIENTS, Client};
 use endings::{ENDINGS, Ending};
-use report::{Kind, Table};
+use report::{Kind, SoakTable};
 use series::{Series, Setting};
-use shapes::{SHAPES, Shape};
+use shapes::{PoolShape, SHAPES};
 
 use crate::shell::{cargo, run, target};
 use crate::tools;
@@ -46,8 +46,8 @@ Exit code 1: something was lost, refused or failed.";
 
 /// Parsed options.
 #[derive(Clone, Debug)]
-struct Options {
-    shapes: Vec<&'static Shape>,
+struct SoakOptions {
+    shapes: Vec<&'static PoolShape>,
     clients: Vec<Client>,
     endings: Vec<Ending>,
     rounds: u64,
@@ -77,20 +77,20 @@ fn named<T: Copy>(
     names.split(',').map(one).collect()
 }
 
-fn shapes() -> Vec<&'static Shape> {
+fn shapes() -> Vec<&'static PoolShape> {
     SHAPES.iter().collect()
 }
 
 /// Returns the shape that is tested today.
-fn of_the_day() -> &'static Shape {
+fn of_the_day() -> &'static PoolShape {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let day = since.unwrap_or_default().as_secs() / (24 * 60 * 60);
     &SHAPES[(day % SHAPES.len() as u64) as usize]
 }
 
-impl Options {
-    fn read(args: &[&str]) -> Result<Options, String> {
-        let mut options = Options {
+impl SoakOptions {
+    fn read(args: &[&str]) -> Result<SoakOptions, String> {
+        let mut options = SoakOptions {
             shapes: shapes(),
             clients: CLIENTS.to_vec(),
             endings: ENDINGS.to_vec(),
@@ -141,7 +141,7 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
             .for_each(|ending| println!("ending  {}", ending.name()));
         return Ok(());
     }
-    let options = Options::read(args)?;
+    let options = SoakOptions::read(args)?;
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => {
@@ -184,7 +184,7 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
 const PLANTS: [(&str, bool); 2] = [("lies", true), ("loses-write", false)];
 
 /// Checks that each client finds the data that a planted fault of the drive loses.
-fn self_test(options: &Options, mut setting: Setting<'_>) -> Result<(), String> {
+fn self_test(options: &SoakOptions, mut setting: Setting<'_>) -> Result<(), String> {
     let mut blind = Vec::new();
     for (plant, is_everyones) in PLANTS {
         setting.plant = Some(plant);
@@ -192,7 +192,7 @@ fn self_test(options: &Options, mut setting: Setting<'_>) -> Result<(), String> 
         let clients: Vec<Client> = clients
             .filter(|&client| is_everyones || client == Client::Records)
             .collect();
-        let one_drive = Options {
+        let one_drive = SoakOptions {
             shapes: vec![&SHAPES[0]],
             clients,
             ..options.clone()
@@ -219,8 +219,8 @@ fn self_test(options: &Options, mut setting: Setting<'_>) -> Result<(), String> 
 }
 
 /// Runs all rounds: in each turn, every client in sequence on every shape.
-fn soak(options: &Options, setting: &Setting<'_>) -> Result<Table, String> {
-    let mut table = Table::default();
+fn soak(options: &SoakOptions, setting: &Setting<'_>) -> Result<SoakTable, String> {
+    let mut table = SoakTable::default();
     let start = Instant::now();
     let is_late = || options.limit.is_some_and(|limit| start.elapsed() > limit);
     for shape in &options.shapes {
@@ -244,7 +244,7 @@ fn soak(options: &Options, setting: &Setting<'_>) -> Result<Table, String> {
 }
 
 /// Checks the results; folders with findings are kept.
-fn judge(table: &Table, place: &Path) -> Result<(), String> {
+fn judge(table: &SoakTable, place: &Path) -> Result<(), String> {
     if table.findings.is_empty() {
         return crate::guest::remove(place);
     }

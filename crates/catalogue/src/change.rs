@@ -175,7 +175,7 @@ fn section_of<'a>(root: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, drive, drive_with};
+    use crate::{FigureKind, drive, drive_with};
     use model::media::DriveConfig;
 
     fn limit(sheet: &DriveSheet) -> f64 {
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!((limit(&plain), limit(&governed)), (18.0, 12.0));
         for (key, value) in &changes {
             let figure = governed.figure(key).expect("it has one");
-            assert_eq!((&figure.value, figure.kind), (value, Kind::Assumed));
+            assert_eq!((&figure.value, figure.kind), (value, FigureKind::Assumed));
             assert_eq!(figure.source, "changed for this run");
         }
         assert_ne!(plain.config, governed.config);

@@ -134,9 +134,7 @@ impl Settings {
         (state == Precondition::Fresh && holds).then(|| Problem {
             origin: String::from("--fill"),
             place: Place::Whole,
-            what: String::from(
-                "--fill contradicts --state fresh: a fresh drive holds no data",
-            ),
+            what: String::from("--fill contradicts --state fresh: a fresh drive holds no data"),
             help: Some(String::from("leave one of them out")),
         })
     }
@@ -196,7 +194,8 @@ impl DriveSheet {
         }
         if let Some(age) = settings.age {
             if settings.percentage_used.is_some() {
-                let both = "--age and --percentage-used exclude each other: both set Percentage Used";
+                let both =
+                    "--age and --percentage-used exclude each other: both set Percentage Used";
                 wrong("--age", String::from(both));
             } else if let Err(refusal) = self.config.set_percentage_used(0.0) {
                 wrong("--age", refusal.to_string());

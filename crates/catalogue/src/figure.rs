@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml_edit::{Item, TableLike};
 
-use super::Kind;
+use super::FigureKind;
 use text::problem::{Problem, nearest};
 use text::toml::{SourceFile, quoted, span_of};
 
@@ -76,9 +76,9 @@ impl<'a> FigureTable<'a> {
     }
 
     /// Returns the `kind` attribute.
-    pub(super) fn kind(&self) -> Result<Kind, Problem> {
+    pub(super) fn kind(&self) -> Result<FigureKind, Problem> {
         let word = self.attribute("kind");
-        word.and_then(Kind::named).ok_or_else(|| {
+        word.and_then(FigureKind::named).ok_or_else(|| {
             let what = match word {
                 Some(word) => format!("`{}` has the unknown kind `{word}`", self.full),
                 None => format!("`{}` has no kind", self.full),

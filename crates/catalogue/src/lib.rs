@@ -51,7 +51,7 @@ pub use ratings::{RatedQuantity, Ratings};
 use section::Findings;
 pub use section::Section;
 pub use setting::{Settings, drive_as};
-pub use sheet::{DriveSheet, Figure, HostSheet, Kind, Spare};
+pub use sheet::{DriveSheet, Figure, FigureKind, HostSheet, Spare};
 
 use text::problem::Problems;
 use text::toml::{SourceFile, parse};

@@ -16,7 +16,7 @@ use model::Span;
 use toml_edit::{Item, TableLike, Value};
 
 use super::figure::FigureTable;
-use super::{DriveSheet, Figure, Kind};
+use super::{DriveSheet, Figure, FigureKind};
 use text::problem::{Problem, Problems};
 use text::quantity::{Bytes, Dollars, Joules, Quantity, Rate, Share, Watts};
 use text::toml::{SourceFile, quoted, span_of, strangers};
@@ -461,7 +461,7 @@ impl<'a> Section<'a> {
         self.note(Figure {
             key,
             value: as_written(value),
-            kind: Kind::of_document(sheet),
+            kind: FigureKind::of_document(sheet),
             source: sheet.to_owned(),
             note: None,
             date: None,
@@ -512,7 +512,7 @@ impl<'a> Section<'a> {
         let mut problems = figure.attribute_problems(extra);
         let kind = figure.kind().unwrap_or_else(|problem| {
             problems.push(problem);
-            Kind::Assumed
+            FigureKind::Assumed
         });
         let value = table.get("value").and_then(Item::as_value);
         if value.is_none() {

@@ -66,10 +66,7 @@ impl Settings {
         let percent = |share: Option<f64>, what: &str| {
             share.map(|share| format!("{} {what}", Share(share).show()))
         };
-        let spare = percent(
-            self.overprovision,
-            "of its capacity reserved as spare area",
-        );
+        let spare = percent(self.overprovision, "of its capacity reserved as spare area");
         let fill = percent(self.fill, "of it filled, the rest trimmed");
         let age = self.age.map(Age::words);
         let others = [power, format, used, wear, uptime, spare, fill, age, volume];

@@ -11,7 +11,7 @@ use super::ratings::Ratings;
 
 /// Origin of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FigureKind {
     /// From the maker's specification.
     Spec,
     /// Measured on a real drive.
@@ -22,30 +22,35 @@ pub enum Kind {
     Assumed,
 }
 
-impl Kind {
+impl FigureKind {
     /// All kinds, the most certain first.
-    pub const ALL: [Kind; 4] = [Kind::Spec, Kind::Measured, Kind::Fitted, Kind::Assumed];
+    pub const ALL: [FigureKind; 4] = [
+        FigureKind::Spec,
+        FigureKind::Measured,
+        FigureKind::Fitted,
+        FigureKind::Assumed,
+    ];
 
     /// Returns the word in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Spec => "spec",
-            Kind::Measured => "measured",
-            Kind::Fitted => "fitted",
-            Kind::Assumed => "assumed",
+            FigureKind::Spec => "spec",
+            FigureKind::Measured => "measured",
+            FigureKind::Fitted => "fitted",
+            FigureKind::Assumed => "assumed",
         }
     }
 
-    pub(super) fn named(word: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == word)
+    pub(super) fn named(word: &str) -> Option<FigureKind> {
+        FigureKind::ALL.into_iter().find(|kind| kind.name() == word)
     }
 
-    /// Returns the kind of a figure from this document: [`Kind::Spec`], or [`Kind::Assumed`] if the name of the
+    /// Returns the kind of a figure from this document: [`FigureKind::Spec`], or [`FigureKind::Assumed`] if the name of the
     /// document ends with "not checked", because the figure was not read in it.
-    pub fn of_document(document: &str) -> Kind {
+    pub fn of_document(document: &str) -> FigureKind {
         match document.trim_end().ends_with("not checked") {
-            true => Kind::Assumed,
-            false => Kind::Spec,
+            true => FigureKind::Assumed,
+            false => FigureKind::Spec,
         }
     }
 }
@@ -58,7 +63,7 @@ pub struct Figure {
     /// The value as written, such as `6.9 us`.
     pub value: String,
     /// Origin of the value.
-    pub kind: Kind,
+    pub kind: FigureKind,
     /// Row ids of `figures.csv`, or the reason for an assumption.
     pub source: String,
     /// Optional remark.

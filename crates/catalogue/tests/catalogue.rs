@@ -222,7 +222,7 @@ fn bounds_on_percentiles_are_read_and_checked() {
     let figure = drive.figure("ratings.qos.3.bound").expect("it is a figure");
     assert_eq!(
         (figure.kind, &*figure.value),
-        (catalogue::Kind::Spec, "100 us")
+        (catalogue::FigureKind::Spec, "100 us")
     );
     assert_eq!(
         figure.source,

@@ -521,7 +521,10 @@ fn an_intent_log_has_the_settings_of_zfs_and_figures_for_its_software() {
         .filter(|it| it.key.contains(".cpu."))
         .collect();
     assert_eq!(cpu.len(), 5);
-    assert!(cpu.iter().all(|it| it.kind == catalogue::Kind::Assumed));
+    assert!(
+        cpu.iter()
+            .all(|it| it.kind == catalogue::FigureKind::Assumed)
+    );
     let changed = "intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=p4801x-100; sync=always, \
                    logbias=throughput, record=16k, zil_slog_bulk=768k, size=1t, ram=16g)";
     let changes = [(

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::Table;
-use live::bench_target::{Job, Measured, Pattern, Uri, measure};
+use live::bench_target::{BenchJob, BenchResult, Pattern, Uri, measure};
 use model::Span;
 use serde_json::{Value, json};
 use text::quantity::quantity;
@@ -91,7 +91,7 @@ fn time(text: &str) -> Result<Duration, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut all = Vec::new();
     for &depth in &args.qd {
-        let job = Job {
+        let job = BenchJob {
             pattern: args.rw,
             block: args.bs,
             depth,
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn as_json(depth: u16, measured: &Measured) -> Value {
+fn as_json(depth: u16, measured: &BenchResult) -> Value {
     let latencies = &measured.latencies;
     let us = |ns: f64| (ns / 10.0).round() / 100.0;
     let percentiles: serde_json::Map<String, Value> = PERCENTILES
@@ -140,7 +140,7 @@ fn as_json(depth: u16, measured: &Measured) -> Value {
 }
 
 /// Returns a table with one row for each depth. A percentile with too few samples beyond it is left out.
-fn table(args: &Args, all: &[(u16, Measured)]) -> Table {
+fn table(args: &Args, all: &[(u16, BenchResult)]) -> Table {
     let mut table = plain();
     let heads = PERCENTILES.iter().map(|percent| format!("p{percent} us"));
     let heads = ["QD", "IOPS", "MB/s", "mean us"]

@@ -27,12 +27,12 @@ use crate::failure::{Failure, on_command_line};
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
 use crate::stop::Stop;
-use cause::Cause;
+use cause::FailureCause;
 use check::{CheckCommand, Checker};
 pub(crate) use guest::first_process;
 use guest::{GuestChecks, Kernel};
-use record::Recording;
-use shown::Outcome;
+use record::ProgramRecording;
+use shown::SearchOutcome;
 use source::Source;
 
 /// Crash tests of your software: power cuts in what it wrote, judged by your checker
@@ -318,7 +318,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Some(drive) = &args.served else {
         return test(args, &Source::read(args, None)?);
     };
-    let recording = Recording::make(args, drive)?;
+    let recording = ProgramRecording::make(args, drive)?;
     let source = Source::read(args, Some(recording.log()))?;
     recording.check(&source.log)?;
     let tested = test(args, &source);
@@ -479,9 +479,9 @@ fn all_images(
     })?;
     stop.announce();
     let causes = { report.failures.iter() }
-        .map(|it| Cause::from_failure(source, it, &mut |walk| checker.files(walk)))
+        .map(|it| FailureCause::from_failure(source, it, &mut |walk| checker.files(walk)))
         .collect();
-    let outcome = Outcome {
+    let outcome = SearchOutcome {
         source,
         report: &report,
         causes,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use catalogue::Settings;
-use report::page::{Choice, engine_bytes, lab_html};
+use report::page::{LabChoice, engine_bytes, lab_html};
 use text::problem::{Place, Problem, Problems};
 
 use crate::drive::{DriveArgs, load};
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         problems.0.push(on_command_line(what, "name fewer"));
     }
     let mut wrong = |more: Problems| problems.0.extend(more.0);
-    let benches: Vec<Option<Choice>> = names
+    let benches: Vec<Option<LabChoice>> = names
         .iter()
         .map(|name| bench(name, &settings).map_err(&mut wrong).ok())
         .collect();
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     problems.0.extend(unwritable.0);
     problems.or(())?;
-    let benches: Vec<Choice> = benches.into_iter().flatten().collect();
+    let benches: Vec<LabChoice> = benches.into_iter().flatten().collect();
     let page = lab_html(&benches, &settings.options(), job.as_deref());
     write_whole(&args.output, page.as_bytes())?;
     writeln!(
@@ -99,13 +99,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Returns a drive for the page: by its name, or with the text of its file. The page applies the settings; they are
 /// tried here so that unsupported settings are reported now.
-fn bench(name: &str, settings: &Settings) -> Result<Choice, Problems> {
+fn bench(name: &str, settings: &Settings) -> Result<LabChoice, Problems> {
     if catalogue::is_expression(name) || !name.ends_with(".toml") {
         load(name, settings)?;
         if catalogue::is_expression(name) && name.contains(".toml") {
             return Err(without_files(name));
         }
-        return Ok(Choice {
+        return Ok(LabChoice {
             drive: name.to_owned(),
             toml: None,
         });
@@ -117,7 +117,7 @@ fn bench(name: &str, settings: &Settings) -> Result<Choice, Problems> {
     // Reads the text without the files next to it, as the page will.
     let alone = catalogue::drive_from_text_as(&file, &text, settings);
     match alone.is_ok_and(|alone| alone.config == whole.config) {
-        true => Ok(Choice {
+        true => Ok(LabChoice {
             drive: file.into_owned(),
             toml: Some(text),
         }),

@@ -16,7 +16,7 @@ use report::decide;
 use study::decide::explain::answer::explain;
 use study::decide::explain::file;
 use study::measure::{
-    Document, NextStep, Phase, PlanProgress, RoundsVerdict, StepRecord, arguments, names,
+    Document, NextStep, PlanProgress, RoundsVerdict, StepPhase, StepRecord, arguments, names,
 };
 use text::digits::duration;
 use text::problem::{Place, Problem, Problems};
@@ -30,7 +30,7 @@ use crate::progress::Progress;
 use crate::size;
 use crate::stop::Stop;
 use fio::FioResult;
-use ready::Ready;
+use ready::CheckedMeasurement;
 
 /// Measure a real drive with fio until it is in steady state, and write one file
 #[derive(clap::Args)]
@@ -101,7 +101,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let ready = Ready::read(args)?;
+    let ready = CheckedMeasurement::read(args)?;
     let Some(output) = args.output.as_deref().filter(|_| !args.dry_run) else {
         show(&ready)?;
         return Ok(ready.refused.or(())?);
@@ -122,20 +122,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Prints each command, in order.
-fn show(ready: &Ready) -> io::Result<()> {
+fn show(ready: &CheckedMeasurement) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let mut before = None;
     for (index, step) in ready.plan.steps.iter().enumerate() {
         if before != Some(step.phase) {
             before = Some(step.phase);
             match step.phase {
-                Phase::Prepare => writeln!(out, "# once, to prepare")?,
-                Phase::Round => writeln!(
+                StepPhase::Prepare => writeln!(out, "# once, to prepare")?,
+                StepPhase::Round => writeln!(
                     out,
                     "# a round, again with other seeds until five are steady, {} times at most",
                     ready.plan.rounds
                 )?,
-                Phase::Measure => writeln!(out, "# once, measured")?,
+                StepPhase::Measure => writeln!(out, "# once, measured")?,
             }
         }
         let words = arguments(step, &ready.settings, index as u32 + 1, None);
@@ -146,7 +146,10 @@ fn show(ready: &Ready) -> io::Result<()> {
 }
 
 /// Returns the existing measurement, and where it resumes.
-fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, PlanProgress<'r>), Failure> {
+fn there<'r>(
+    output: &Path,
+    ready: &'r CheckedMeasurement,
+) -> Result<(Document, PlanProgress<'r>), Failure> {
     if !output.exists() {
         return Ok((ready.fresh.clone(), ready.fresh.course(&ready.plan)));
     }
@@ -164,7 +167,7 @@ fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, PlanProgress<
 
 /// Runs the remaining steps, and writes the file after each.
 fn go_through(
-    ready: &Ready,
+    ready: &CheckedMeasurement,
     document: &mut Document,
     mut course: PlanProgress<'_>,
     output: &Path,

@@ -229,7 +229,7 @@ fn show(
     rows: &[report::replay::ReplayRow],
 ) -> Result<(), Failure> {
     if let Some(path) = &args.csv {
-        let replay = csv::Replay {
+        let replay = csv::ReplayTable {
             rows,
             source: &trace.origin,
             host,

@@ -147,7 +147,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(moved) = moved {
         review.tell_sensitivity(moved?);
     }
-    for Measured {
+    for MeasuredFile {
         origin,
         runs,
         paced,
@@ -170,20 +170,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Measurements from a file.
-struct Measured {
+struct MeasuredFile {
     origin: String,
     runs: Vec<MeasuredRun>,
     paced: Vec<StepFigures>,
 }
 
 /// Returns the measurements, by file.
-fn measured(args: &Args) -> Result<Vec<Measured>, Problems> {
+fn measured(args: &Args) -> Result<Vec<MeasuredFile>, Problems> {
     let mut problems = Problems::default();
     let mut all = Vec::new();
     for path in &args.measured {
         if let Some((runs, paced)) = collect_problems(fit::with_paced(path), &mut problems) {
             fit::warn(&runs);
-            all.push(Measured {
+            all.push(MeasuredFile {
                 origin: path.display().to_string(),
                 runs,
                 paced,

@@ -41,7 +41,7 @@ Exit codes: 0 done, 2 bad usage or bad input, 3 no size of some drive is within 
 pub(crate) struct Args {
     /// Part of the pool to size
     #[arg(value_enum, value_name = "PLACE")]
-    place: Place,
+    place: PoolPlace,
 
     /// Drives for this part: names, paths of TOML files; a log may be a mirror, such as 'mirror(2*p4801x-100)'
     #[arg(value_name = "DRIVE")]
@@ -103,7 +103,7 @@ const LASTS: Span = Span::from_ms(1_800_000);
 
 /// Part of a pool to size.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Place {
+enum PoolPlace {
     /// Log of a ZFS pool, for synchronous writes
     Slog,
     /// Write buffer of a vSAN disk group
@@ -113,12 +113,12 @@ enum Place {
     ReadCache,
 }
 
-impl Place {
+impl PoolPlace {
     const fn name(self) -> &'static str {
         match self {
-            Place::Slog => "slog",
-            Place::VsanCache => "vsan-cache",
-            Place::ReadCache => "read-cache",
+            PoolPlace::Slog => "slog",
+            PoolPlace::VsanCache => "vsan-cache",
+            PoolPlace::ReadCache => "read-cache",
         }
     }
 }
@@ -163,7 +163,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         |(name, _)| name,
         |(name, pool), go_on| match (&busy, &request.load.user_workload().workload) {
             (Some(busy), _) => sizes::write_buffer(name, pool, (&request, busy), &lab, go_on),
-            (None, _) if args.place == Place::Slog => sizes::log(name, pool, &request, &lab, go_on),
+            (None, _) if args.place == PoolPlace::Slog => {
+                sizes::log(name, pool, &request, &lab, go_on)
+            }
             (None, Workload::Trace(trace)) => {
                 sizes::read_cache(name, pool, (&request, trace), &lab, go_on)
             }
@@ -198,7 +200,7 @@ type SizingInputs = (Vec<(String, DriveSheet)>, SizeRequest, Option<Busy>);
 
 /// Returns the rest of the pool.
 fn backing_pool<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
-    let of_vsan = args.place == Place::VsanCache;
+    let of_vsan = args.place == PoolPlace::VsanCache;
     let (option, given, other, stray) = match of_vsan {
         true => ("--capacity", &args.capacity, "--main", args.main.is_some()),
         false => ("--main", &args.main, "--capacity", args.capacity.is_some()),
@@ -222,7 +224,7 @@ fn backing_pool<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
 
 /// Returns the load of a write buffer; `None` for other places, which have none.
 fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
-    let of_vsan = args.place == Place::VsanCache;
+    let of_vsan = args.place == PoolPlace::VsanCache;
     let given = [
         ("--profile", args.profile.is_some()),
         ("--working-set", args.working_set.is_some()),
@@ -321,16 +323,16 @@ fn read(args: &Args) -> Result<SizingInputs, Problems> {
 
 /// Returns the load, if it is of the kind that the place needs.
 fn wanted(args: &Args, load: Option<Load>, problems: &mut Problems) -> Option<Load> {
-    if args.place == Place::ReadCache && args.load.trace.is_none() {
+    if args.place == PoolPlace::ReadCache && args.load.trace.is_none() {
         problems.0.extend(no_trace().0);
     }
-    if args.place != Place::Slog && args.overwrite {
+    if args.place != PoolPlace::Slog && args.overwrite {
         problems.0.push(on_command_line(
             "--overwrite is for the load of a log only",
             "use it with `size slog DRIVE...`",
         ));
     }
-    if args.place == Place::ReadCache && args.inbound.is_some() {
+    if args.place == PoolPlace::ReadCache && args.inbound.is_some() {
         problems.0.push(on_command_line(
             "--inbound applies to a slog only: the size of a read cache depends on repeated reads",
             "leave it out",
@@ -339,7 +341,7 @@ fn wanted(args: &Args, load: Option<Load>, problems: &mut Problems) -> Option<Lo
     let none = [&args.load.job, &args.load.trace]
         .iter()
         .all(|it| it.is_none());
-    if args.place == Place::Slog && none && args.load.load.is_none() {
+    if args.place == PoolPlace::Slog && none && args.load.load.is_none() {
         problems.0.push(on_command_line(
             "size slog: there is no load",
             "--load nfs-sync (or wal), --job FILE or --trace FILE",

@@ -12,11 +12,11 @@ use crashtest::{Acks, Device, PendingWrite, Recording, Verdict, Violation};
 const IMAGES: u64 = 10_000;
 
 /// Result of the search, or of one repeated image: the text, and whether no image failed.
-type Ending = Result<(String, bool), String>;
+type SearchResult = Result<(String, bool), String>;
 
 /// A disk in memory.
 #[derive(Debug)]
-pub struct Disk {
+pub struct RecordedDisk {
     settings: crashtest::Disk,
     images: u64,
     device: Device,
@@ -31,17 +31,17 @@ pub struct Disk {
 /// The thread of the search.
 #[derive(Debug)]
 struct Search {
-    images: Receiver<Image>,
-    thread: Option<JoinHandle<Ending>>,
+    images: Receiver<CallerImage>,
+    thread: Option<JoinHandle<SearchResult>>,
     stop: Arc<AtomicBool>,
-    present: Option<Image>,
+    present: Option<CallerImage>,
     /// Rule that the present image violates.
     violation: Option<Violation>,
 }
 
 /// An image that the search passes to the caller.
 #[derive(Debug)]
-struct Image {
+struct CallerImage {
     device: Device,
     name: CString,
     acks: Vec<CString>,
@@ -53,11 +53,11 @@ fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
 
-impl Disk {
-    pub(crate) fn open(drive: &str, bytes: u64) -> Result<Disk, String> {
+impl RecordedDisk {
+    pub(crate) fn open(drive: &str, bytes: u64) -> Result<RecordedDisk, String> {
         let settings = crashtest::Disk::new(drive).size(bytes);
         let (device, acks) = settings.open().map_err(|error| error.to_string())?;
-        Ok(Disk {
+        Ok(RecordedDisk {
             settings,
             images: IMAGES,
             device,
@@ -71,7 +71,10 @@ impl Disk {
     }
 
     /// Calls a function; keeps the text of its error.
-    pub(crate) fn call(&mut self, what: impl FnOnce(&mut Disk) -> Result<c_int, String>) -> c_int {
+    pub(crate) fn call(
+        &mut self,
+        what: impl FnOnce(&mut RecordedDisk) -> Result<c_int, String>,
+    ) -> c_int {
         what(self).unwrap_or_else(|why| {
             self.error = c_text(&why);
             -1
@@ -192,7 +195,7 @@ impl Disk {
         Ok(0)
     }
 
-    fn present(&self) -> Option<&Image> {
+    fn present(&self) -> Option<&CallerImage> {
         self.search.as_ref()?.present.as_ref()
     }
 
@@ -265,7 +268,7 @@ impl Search {
         self.present.is_some()
     }
 
-    fn end(&mut self) -> Ending {
+    fn end(&mut self) -> SearchResult {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(ending)) => ending,
             _ => Err(String::from("the search has failed")),
@@ -288,12 +291,12 @@ impl Drop for Search {
 fn searched(
     recording: &Recording,
     images: u64,
-    send: &SyncSender<Image>,
+    send: &SyncSender<CallerImage>,
     stop: Arc<AtomicBool>,
-) -> Ending {
+) -> SearchResult {
     let check = recording.check(|device, tokens| {
         let (verdict, wait) = sync_channel(0);
-        let image = Image {
+        let image = CallerImage {
             device: device.clone(),
             name: c_text(tokens.image()),
             acks: tokens.tokens().iter().map(|it| c_text(it)).collect(),

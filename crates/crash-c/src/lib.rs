@@ -11,13 +11,13 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::slice;
 
-use disk::Disk;
+use disk::RecordedDisk;
 
 /// Returns the disk of a pointer.
 ///
 /// # Safety
 /// The pointer is NULL, or from [`drivelab_crash_open`] and not closed.
-unsafe fn disk<'a>(disk: *mut Disk) -> Option<&'a mut Disk> {
+unsafe fn disk<'a>(disk: *mut RecordedDisk) -> Option<&'a mut RecordedDisk> {
     // SAFETY: the caller's promise.
     unsafe { disk.as_mut() }
 }
@@ -38,7 +38,10 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
 ///
 /// # Safety
 /// As [`fn@disk`].
-unsafe fn call(pointer: *mut Disk, what: impl FnOnce(&mut Disk) -> Result<c_int, String>) -> c_int {
+unsafe fn call(
+    pointer: *mut RecordedDisk,
+    what: impl FnOnce(&mut RecordedDisk) -> Result<c_int, String>,
+) -> c_int {
     // SAFETY: the caller's promise.
     match unsafe { disk(pointer) } {
         Some(disk) => disk.call(what),
@@ -56,11 +59,11 @@ pub unsafe extern "C" fn drivelab_crash_open(
     bytes: u64,
     error: *mut c_char,
     error_bytes: usize,
-) -> *mut Disk {
+) -> *mut RecordedDisk {
     // SAFETY: the caller's promise.
     let drive = unsafe { text(drive) };
     let opened = match drive {
-        Some(drive) => Disk::open(drive, bytes),
+        Some(drive) => RecordedDisk::open(drive, bytes),
         None => Err(String::from("drive: must be a text in UTF-8")),
     };
     match opened {
@@ -84,7 +87,7 @@ pub unsafe extern "C" fn drivelab_crash_open(
 /// # Safety
 /// `disk` is NULL, or from [`drivelab_crash_open`] and not closed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_close(disk: *mut Disk) {
+pub unsafe extern "C" fn drivelab_crash_close(disk: *mut RecordedDisk) {
     if !disk.is_null() {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(disk) });
@@ -97,12 +100,12 @@ pub unsafe extern "C" fn drivelab_crash_close(disk: *mut Disk) {
 /// `disk` is open; `data` has `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn drivelab_crash_pread(
-    disk: *mut Disk,
+    disk: *mut RecordedDisk,
     data: *mut c_void,
     bytes: usize,
     offset: u64,
 ) -> c_int {
-    let read = |disk: &mut Disk| {
+    let read = |disk: &mut RecordedDisk| {
         let data: &mut [u8] = match bytes {
             0 => &mut [],
             // SAFETY: the caller's promise.
@@ -134,7 +137,7 @@ unsafe fn given<'a>(data: *const c_void, bytes: usize) -> Result<&'a [u8], Strin
 /// `disk` is open; `data` has `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn drivelab_crash_pwrite(
-    disk: *mut Disk,
+    disk: *mut RecordedDisk,
     data: *const c_void,
     bytes: usize,
     offset: u64,
@@ -149,7 +152,7 @@ pub unsafe extern "C" fn drivelab_crash_pwrite(
 /// As [`drivelab_crash_pwrite`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn drivelab_crash_pwrite_fua(
-    disk: *mut Disk,
+    disk: *mut RecordedDisk,
     data: *const c_void,
     bytes: usize,
     offset: u64,
@@ -164,7 +167,7 @@ pub unsafe extern "C" fn drivelab_crash_pwrite_fua(
 /// As [`drivelab_crash_pwrite`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn drivelab_crash_begin_pwrite(
-    disk: *mut Disk,
+    disk: *mut RecordedDisk,
     data: *const c_void,
     bytes: usize,
     offset: u64,
@@ -178,7 +181,7 @@ pub unsafe extern "C" fn drivelab_crash_begin_pwrite(
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_complete(disk: *mut Disk, write: c_int) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_complete(disk: *mut RecordedDisk, write: c_int) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call(disk, |disk| disk.complete(write)) }
 }
@@ -188,9 +191,9 @@ pub unsafe extern "C" fn drivelab_crash_complete(disk: *mut Disk, write: c_int) 
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_flush(disk: *mut Disk) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_flush(disk: *mut RecordedDisk) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { call(disk, Disk::flush) }
+    unsafe { call(disk, RecordedDisk::flush) }
 }
 
 /// Deallocates a range.
@@ -198,7 +201,11 @@ pub unsafe extern "C" fn drivelab_crash_flush(disk: *mut Disk) -> c_int {
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_trim(disk: *mut Disk, offset: u64, bytes: u64) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_trim(
+    disk: *mut RecordedDisk,
+    offset: u64,
+    bytes: u64,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call(disk, |disk| disk.trim(offset, bytes)) }
 }
@@ -208,7 +215,10 @@ pub unsafe extern "C" fn drivelab_crash_trim(disk: *mut Disk, offset: u64, bytes
 /// # Safety
 /// `disk` is open; `token` is a text.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_ack(disk: *mut Disk, token: *const c_char) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_ack(
+    disk: *mut RecordedDisk,
+    token: *const c_char,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call(disk, |disk| disk.ack(text(token))) }
 }
@@ -218,7 +228,10 @@ pub unsafe extern "C" fn drivelab_crash_ack(disk: *mut Disk, token: *const c_cha
 /// # Safety
 /// As [`drivelab_crash_ack`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_begin(disk: *mut Disk, token: *const c_char) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_begin(
+    disk: *mut RecordedDisk,
+    token: *const c_char,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call(disk, |disk| disk.begin(text(token))) }
 }
@@ -228,7 +241,7 @@ pub unsafe extern "C" fn drivelab_crash_begin(disk: *mut Disk, token: *const c_c
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_limit(disk: *mut Disk, images: u64) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_limit(disk: *mut RecordedDisk, images: u64) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call(disk, |disk| disk.limit(images)) }
 }
@@ -238,7 +251,10 @@ pub unsafe extern "C" fn drivelab_crash_limit(disk: *mut Disk, images: u64) -> c
 /// # Safety
 /// `disk` is open; `path` is a text.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_save(disk: *mut Disk, path: *const c_char) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_save(
+    disk: *mut RecordedDisk,
+    path: *const c_char,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call(disk, |disk| disk.save(text(path))) }
 }
@@ -248,9 +264,9 @@ pub unsafe extern "C" fn drivelab_crash_save(disk: *mut Disk, path: *const c_cha
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_next_image(disk: *mut Disk) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_next_image(disk: *mut RecordedDisk) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { call(disk, Disk::next_image) }
+    unsafe { call(disk, RecordedDisk::next_image) }
 }
 
 /// Returns the name of the present image.
@@ -258,7 +274,7 @@ pub unsafe extern "C" fn drivelab_crash_next_image(disk: *mut Disk) -> c_int {
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_image(pointer: *mut Disk) -> *const c_char {
+pub unsafe extern "C" fn drivelab_crash_image(pointer: *mut RecordedDisk) -> *const c_char {
     // SAFETY: the caller's promise.
     let disk = unsafe { disk(pointer) };
     disk.and_then(|it| it.image_name())
@@ -270,7 +286,7 @@ pub unsafe extern "C" fn drivelab_crash_image(pointer: *mut Disk) -> *const c_ch
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_acks(pointer: *mut Disk) -> usize {
+pub unsafe extern "C" fn drivelab_crash_acks(pointer: *mut RecordedDisk) -> usize {
     // SAFETY: the caller's promise.
     let disk = unsafe { disk(pointer) };
     disk.map_or(0, |it| it.acks().len())
@@ -281,7 +297,10 @@ pub unsafe extern "C" fn drivelab_crash_acks(pointer: *mut Disk) -> usize {
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_acked(pointer: *mut Disk, index: usize) -> *const c_char {
+pub unsafe extern "C" fn drivelab_crash_acked(
+    pointer: *mut RecordedDisk,
+    index: usize,
+) -> *const c_char {
     // SAFETY: the caller's promise.
     let disk = unsafe { disk(pointer) };
     let token = disk.and_then(|it| it.acks().get(index));
@@ -293,7 +312,7 @@ pub unsafe extern "C" fn drivelab_crash_acked(pointer: *mut Disk, index: usize) 
 /// # Safety
 /// `disk` is open; `why` is a text.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_fail(disk: *mut Disk, why: *const c_char) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_fail(disk: *mut RecordedDisk, why: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call(disk, |disk| disk.fail(text(why))) }
 }
@@ -303,7 +322,7 @@ pub unsafe extern "C" fn drivelab_crash_fail(disk: *mut Disk, why: *const c_char
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_held(disk: *mut Disk) -> c_int {
+pub unsafe extern "C" fn drivelab_crash_held(disk: *mut RecordedDisk) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call(disk, |disk| disk.held()) }
 }
@@ -313,7 +332,7 @@ pub unsafe extern "C" fn drivelab_crash_held(disk: *mut Disk) -> c_int {
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_report(pointer: *mut Disk) -> *const c_char {
+pub unsafe extern "C" fn drivelab_crash_report(pointer: *mut RecordedDisk) -> *const c_char {
     // SAFETY: the caller's promise.
     let disk = unsafe { disk(pointer) };
     disk.and_then(|it| it.report())
@@ -325,7 +344,7 @@ pub unsafe extern "C" fn drivelab_crash_report(pointer: *mut Disk) -> *const c_c
 /// # Safety
 /// `disk` is open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn drivelab_crash_error(pointer: *mut Disk) -> *const c_char {
+pub unsafe extern "C" fn drivelab_crash_error(pointer: *mut RecordedDisk) -> *const c_char {
     // SAFETY: the caller's promise.
     let disk = unsafe { disk(pointer) };
     disk.map_or(c"disk is NULL".as_ptr(), |it| it.error().as_ptr())

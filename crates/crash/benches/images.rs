@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crash::log::{Note, Submission, Writer};
 use crash::search::{Case, Judgement, Limits, search};
-use crash::{Assumptions, Head, Kind, Log};
+use crash::{Assumptions, EventKind, Head, Log};
 use model::Stream;
 
 const BYTES: u64 = 64 << 20;
@@ -43,7 +43,7 @@ fn log(transactions: u64, writes: u64, pages: u64) -> Log {
         for _ in 0..writes {
             let offset = stream.uniform_below(BYTES / PAGE - pages) * PAGE;
             let write = Submission {
-                kind: Kind::Write,
+                kind: EventKind::Write,
                 fua: false,
                 offset,
                 bytes: (pages * PAGE) as u32,
@@ -56,7 +56,7 @@ fn log(transactions: u64, writes: u64, pages: u64) -> Log {
             log.complete(number, true);
         }
         let flush = Submission {
-            kind: Kind::Flush,
+            kind: EventKind::Flush,
             fua: false,
             offset: 0,
             bytes: 0,

@@ -16,7 +16,7 @@ mod journal;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::image::Fork;
-use crate::places::{JournalPart, Owner, Place, merged};
+use crate::places::{JournalPart, OwnedRange, Owner, merged};
 use journal::{Journal, Role};
 
 const ROOT: u32 = 2;
@@ -178,7 +178,7 @@ impl<'f> Ext4<'f> {
     }
 
     /// Returns the owners of a range of the drive. `before` is the image without the write whose range it is.
-    pub fn places(&self, before: &Fork, start: u64, end: u64) -> Vec<Place> {
+    pub fn places(&self, before: &Fork, start: u64, end: u64) -> Vec<OwnedRange> {
         let block = self.geometry.block;
         let blocks = start / block..end.div_ceil(block);
         merged(blocks.map(|number| {
@@ -190,7 +190,7 @@ impl<'f> Ext4<'f> {
                     self.owner(number, from % block, &old, &self.in_place(number))
                 }
             };
-            Place {
+            OwnedRange {
                 start: from,
                 end: until,
                 owner,

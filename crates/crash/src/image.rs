@@ -11,12 +11,12 @@ use std::sync::Arc;
 pub const PAGE: usize = 4096;
 
 /// Contents of a page.
-pub type Page = [u8; PAGE];
+pub type ImagePage = [u8; PAGE];
 
 /// Contents of a whole drive.
 #[derive(Clone, Debug, Default)]
 pub struct Image {
-    pages: BTreeMap<u64, (Arc<Page>, u128)>,
+    pages: BTreeMap<u64, (Arc<ImagePage>, u128)>,
     sum: u128,
 }
 
@@ -42,7 +42,7 @@ impl Image {
         }
     }
 
-    fn put(&mut self, number: u64, page: Page) {
+    fn put(&mut self, number: u64, page: ImagePage) {
         let hash = hash(number, &page);
         let before = if page == [0; PAGE] {
             self.pages.remove(&number)
@@ -55,7 +55,7 @@ impl Image {
         }
     }
 
-    fn page(&self, number: u64) -> Option<&Page> {
+    fn page(&self, number: u64) -> Option<&ImagePage> {
         self.pages.get(&number).map(|(page, _)| &**page)
     }
 }
@@ -65,7 +65,7 @@ impl Image {
 pub struct Fork {
     base: Arc<Image>,
     /// Changed pages; `None` is a page of zeroes.
-    pages: BTreeMap<u64, Option<Box<Page>>>,
+    pages: BTreeMap<u64, Option<Box<ImagePage>>>,
 }
 
 impl Fork {
@@ -116,7 +116,7 @@ impl Fork {
         image
     }
 
-    fn own(&mut self, number: u64) -> &mut Page {
+    fn own(&mut self, number: u64) -> &mut ImagePage {
         let page = self.pages.entry(number).or_insert_with(|| {
             let page = self.base.page(number).copied();
             Some(Box::new(page.unwrap_or([0; PAGE])))
@@ -125,7 +125,7 @@ impl Fork {
     }
 
     /// Returns the page with this number; `None` if it is all zeroes and was never written.
-    pub fn page(&self, number: u64) -> Option<&Page> {
+    pub fn page(&self, number: u64) -> Option<&ImagePage> {
         match self.pages.get(&number) {
             Some(page) => page.as_deref(),
             None => self.base.page(number),
@@ -154,7 +154,7 @@ impl Fork {
     }
 
     /// Returns the pages that are not absent, in order.
-    pub fn pages(&self) -> impl Iterator<Item = (u64, &Page)> {
+    pub fn pages(&self) -> impl Iterator<Item = (u64, &ImagePage)> {
         let numbers = self.base.pages.keys().chain(self.pages.keys());
         let mut numbers: Vec<u64> = numbers.copied().collect();
         numbers.sort_unstable();
@@ -200,7 +200,7 @@ fn spans(offset: u64, length: usize) -> impl Iterator<Item = (u64, std::ops::Ran
 }
 
 /// Returns the hash of a page and its number: two lanes of folded multiplications.
-fn hash(number: u64, page: &Page) -> u128 {
+fn hash(number: u64, page: &ImagePage) -> u128 {
     let fold = |a: u64, b: u64| {
         let product = u128::from(a) * u128::from(b);
         product as u64 ^ (product >> 64) as u64

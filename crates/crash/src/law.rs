@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use model::Stream;
 
 use crate::choice::choices;
-use crate::log::{Event, Head, Kind, Log, Note, Submission, Writer};
+use crate::log::{Event, EventKind, Head, Log, Note, Submission, Writer};
 use crate::lost::Lost;
 use crate::moments::{Assumptions, Bug, Walk};
 
@@ -43,17 +43,17 @@ fn random_log(stream: &mut Stream) -> Log {
             writer.note(Note::Ack, &acks.to_string());
         }
         let kind = [
-            Kind::Write,
-            Kind::Write,
-            Kind::Write,
-            Kind::Flush,
-            Kind::Zeroes,
-            Kind::Trim,
+            EventKind::Write,
+            EventKind::Write,
+            EventKind::Write,
+            EventKind::Flush,
+            EventKind::Zeroes,
+            EventKind::Trim,
         ][stream.uniform_below(6) as usize];
         let sector = stream.uniform_below(28);
         let submission = Submission {
             kind,
-            fua: stream.chance(0.2) && kind != Kind::Flush,
+            fua: stream.chance(0.2) && kind != EventKind::Flush,
             offset: 512 * sector,
             bytes: 512 * (1 + stream.uniform_below(4)) as u32,
         };
@@ -86,7 +86,7 @@ fn brute(log: &Log, how: Assumptions, cut: usize) -> Option<BTreeSet<Vec<u8>>> {
         }
         let flushed = completed.is_some_and(|completed| {
             log.commands.iter().any(|flush| {
-                flush.kind == Kind::Flush
+                flush.kind == EventKind::Flush
                     && !flush.failed
                     && flush.submitted > completed
                     && before(flush.completed).is_some()
@@ -123,7 +123,7 @@ fn brute(log: &Log, how: Assumptions, cut: usize) -> Option<BTreeSet<Vec<u8>>> {
             }
             let range = *start as usize..*end as usize;
             match write.kind {
-                Kind::Write => {
+                EventKind::Write => {
                     let from = (start - write.offset) as usize;
                     let data = &log.data(write)[from..from + range.len()];
                     image[range].copy_from_slice(data);

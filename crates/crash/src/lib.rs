@@ -28,7 +28,7 @@ pub mod shrink;
 pub mod xfs;
 
 pub use image::{Fork, Image};
-pub use log::{Head, Kind, Log};
+pub use log::{EventKind, Head, Log};
 pub use lost::Lost;
 pub use moments::{Assumptions, Moment, Piece, Walk};
 pub use needs::{Loss, Needs};

@@ -115,7 +115,7 @@ impl Head {
 
 /// Effect of a command on the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum EventKind {
     /// Writes its data.
     Write,
     /// Writes zeroes.
@@ -126,28 +126,33 @@ pub enum Kind {
     Flush,
 }
 
-impl Kind {
+impl EventKind {
     /// Returns the word for reports.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Write => "write",
-            Kind::Zeroes => "write zeroes",
-            Kind::Trim => "trim",
-            Kind::Flush => "flush",
+            EventKind::Write => "write",
+            EventKind::Zeroes => "write zeroes",
+            EventKind::Trim => "trim",
+            EventKind::Flush => "flush",
         }
     }
 
     fn letter(self) -> u8 {
         match self {
-            Kind::Write => b'W',
-            Kind::Zeroes => b'Z',
-            Kind::Trim => b'D',
-            Kind::Flush => b'F',
+            EventKind::Write => b'W',
+            EventKind::Zeroes => b'Z',
+            EventKind::Trim => b'D',
+            EventKind::Flush => b'F',
         }
     }
 
-    fn of_letter(letter: u8) -> Option<Kind> {
-        let all = [Kind::Write, Kind::Zeroes, Kind::Trim, Kind::Flush];
+    fn of_letter(letter: u8) -> Option<EventKind> {
+        let all = [
+            EventKind::Write,
+            EventKind::Zeroes,
+            EventKind::Trim,
+            EventKind::Flush,
+        ];
         all.into_iter().find(|kind| kind.letter() == letter)
     }
 }
@@ -197,7 +202,7 @@ impl std::error::Error for LogError {}
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
     /// Kind of the command.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Whether it completes only when it is durable.
     pub fua: bool,
     /// First byte.
@@ -216,7 +221,7 @@ pub struct Command {
 impl Command {
     /// Checks whether it changes data.
     pub fn writes(&self) -> bool {
-        self.kind != Kind::Flush
+        self.kind != EventKind::Flush
     }
 }
 
@@ -351,7 +356,7 @@ impl Log {
         data: Range<usize>,
     ) -> Result<(), String> {
         let letter = bytes[at + 1];
-        let kind = Kind::of_letter(letter)
+        let kind = EventKind::of_letter(letter)
             .ok_or_else(|| format!("unknown operation {letter}: must be W, Z, D or F"))?;
         let number = u32_at(bytes, at + 4);
         if number as usize != self.commands.len() {
@@ -361,10 +366,10 @@ impl Log {
             ));
         }
         let (offset, length) = match kind {
-            Kind::Flush => (0, 0),
+            EventKind::Flush => (0, 0),
             _ => (u64_at(bytes, at + 8), u32_at(bytes, at + 24).into()),
         };
-        if kind != Kind::Flush {
+        if kind != EventKind::Flush {
             self.check_range(offset, length)?;
         }
         self.commands.push(Command {
@@ -484,7 +489,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Submission {
     /// Kind of the command.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Whether it completes only when it is durable.
     pub fua: bool,
     /// First byte.
@@ -533,7 +538,7 @@ impl Writer {
         let number = self.commands;
         let letters = [b'S', it.kind.letter(), it.fua.into()];
         let at = self.begin(letters, number, it.offset, it.bytes);
-        if it.kind == Kind::Write {
+        if it.kind == EventKind::Write {
             let from = self.bytes.len();
             self.bytes.resize(from + it.bytes as usize, 0);
             if !fill(&mut self.bytes[from..]) {

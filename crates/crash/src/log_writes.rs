@@ -5,7 +5,7 @@
 //! cannot represent overlapping commands: each command in it completes before the next entry, so nothing is in flight.
 
 use crate::log::{Command, Event};
-use crate::log::{Head, Kind, Log, LogError, Note, Submission, Writer};
+use crate::log::{EventKind, Head, Log, LogError, Note, Submission, Writer};
 
 /// First eight bytes, little-endian.
 const MAGIC: u64 = 0x006a_7366_7773_6872;
@@ -47,13 +47,13 @@ pub fn write(log: &Log) -> Vec<u8> {
         match *event {
             Event::Submitted(number) => {
                 let it = &log.commands[number as usize];
-                if it.kind == Kind::Flush && done(it).is_some() {
+                if it.kind == EventKind::Flush && done(it).is_some() {
                     flushes.push(number);
                 }
             }
             Event::Completed(number) => {
                 let it = &log.commands[number as usize];
-                if it.kind != Kind::Flush {
+                if it.kind != EventKind::Flush {
                     match it.fua {
                         true => entries.release(log, vec![*event]),
                         false => held.push(*event),
@@ -129,12 +129,12 @@ impl Entries {
                     }
                     let fua = if it.fua { flag::FUA } else { 0 };
                     match it.kind {
-                        Kind::Write => self.push(it.offset, it.bytes, fua, log.data(it)),
-                        Kind::Zeroes => {
+                        EventKind::Write => self.push(it.offset, it.bytes, fua, log.data(it)),
+                        EventKind::Zeroes => {
                             self.push(it.offset, it.bytes, fua, &vec![0; it.bytes as usize]);
                         }
-                        Kind::Trim => self.push(it.offset, it.bytes, flag::DISCARD, &[]),
-                        Kind::Flush => {}
+                        EventKind::Trim => self.push(it.offset, it.bytes, flag::DISCARD, &[]),
+                        EventKind::Flush => {}
                     }
                 }
                 Event::Ack(number) => self.mark(&format!("ack {}", log.acks[number as usize])),
@@ -260,19 +260,19 @@ impl Entry<'_> {
             return Err(format!("unknown flags {:#x}", self.flags));
         }
         if self.flags & flag::FLUSH != 0 {
-            self.command(writer, Kind::Flush, 0, 0, &[])?;
+            self.command(writer, EventKind::Flush, 0, 0, &[])?;
         }
         let (mut at, end) = (self.offset, self.offset.saturating_add(self.bytes));
         let kind = match self.flags & flag::DISCARD {
-            0 => Kind::Write,
-            _ => Kind::Trim,
+            0 => EventKind::Write,
+            _ => EventKind::Trim,
         };
         // A range may be longer than the maximum of a command.
         while at < end {
             let bytes = (end - at).min(1 << 30) as u32;
             let from = (at - self.offset) as usize;
             let data = match kind {
-                Kind::Write => &self.data[from..from + bytes as usize],
+                EventKind::Write => &self.data[from..from + bytes as usize],
                 _ => &[],
             };
             self.command(writer, kind, at, bytes, data)?;
@@ -284,14 +284,14 @@ impl Entry<'_> {
     fn command(
         &self,
         writer: &mut Writer,
-        kind: Kind,
+        kind: EventKind,
         offset: u64,
         bytes: u32,
         data: &[u8],
     ) -> Result<(), String> {
         let submission = Submission {
             kind,
-            fua: kind != Kind::Flush && self.flags & flag::FUA != 0,
+            fua: kind != EventKind::Flush && self.flags & flag::FUA != 0,
             offset,
             bytes,
         };

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use crate::image::{Fork, Image};
-use crate::log::{Command, Event, Kind, Log};
+use crate::log::{Command, Event, EventKind, Log};
 use crate::lost::Lost;
 
 /// Maximum length in bytes of a trim or write-zeroes that is split into pieces.
@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
         };
         let command = &self.log.commands[number as usize];
         match command.kind {
-            Kind::Flush => {
+            EventKind::Flush => {
                 let mut pieces = self.undecided.iter();
                 pieces.any(|piece| self.covers(command, piece))
             }
@@ -274,7 +274,7 @@ impl<'a> Walk<'a> {
 
     fn completed(&mut self, number: u32) {
         let command = &self.log.commands[number as usize];
-        if command.kind == Kind::Flush {
+        if command.kind == EventKind::Flush {
             let covered: Vec<bool> = { self.undecided.iter() }
                 .map(|piece| self.covers(command, piece))
                 .collect();
@@ -333,16 +333,16 @@ impl<'a> Walk<'a> {
 fn data_of<'a>(log: &'a Log, command: &Command, extent: (u64, u64)) -> Option<&'a [u8]> {
     let from = (extent.0 - command.offset) as usize;
     let until = (extent.1 - command.offset) as usize;
-    (command.kind == Kind::Write).then(|| &log.data(command)[from..until])
+    (command.kind == EventKind::Write).then(|| &log.data(command)[from..until])
 }
 
 /// Returns the pieces of a command; a flush has none.
 fn pieces(command: &Command, number: u32, how: Assumptions) -> Vec<Piece> {
     let (start, end) = (command.offset, command.offset + command.bytes);
     let whole = match command.kind {
-        Kind::Flush => return Vec::new(),
-        Kind::Write => !how.torn,
-        Kind::Zeroes | Kind::Trim => !how.torn || command.bytes > LONGEST_CUT,
+        EventKind::Flush => return Vec::new(),
+        EventKind::Write => !how.torn,
+        EventKind::Zeroes | EventKind::Trim => !how.torn || command.bytes > LONGEST_CUT,
     };
     let part = match whole {
         true => command.bytes + command.offset,

@@ -43,7 +43,7 @@ pub struct Needs {
 
 /// Properties of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Drive {
+pub struct DriveProperties {
     /// Whether acknowledged writes may be lost until they are flushed.
     pub volatile: bool,
     /// Bytes that it keeps or loses as a unit.
@@ -60,7 +60,7 @@ impl Needs {
     }
 
     /// Checks whether this drive can leave such an image if it fulfils its durability guarantee.
-    pub fn is_possible_on(self, drive: Drive) -> bool {
+    pub fn is_possible_on(self, drive: DriveProperties) -> bool {
         let loses = match self.loss {
             Loss::Nothing | Loss::InFlight => true,
             Loss::Volatile => drive.volatile,

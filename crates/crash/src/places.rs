@@ -7,7 +7,7 @@ const NAMED: usize = 3;
 
 /// A range of the drive and its owner.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct OwnedRange {
     /// First byte on the drive.
     pub start: u64,
     /// End on the drive.
@@ -159,8 +159,8 @@ fn journal(transaction: Option<u32>) -> String {
 }
 
 /// Returns the texts of places. Blocks of one transaction of the journal have one text.
-pub fn texts(places: &[Place]) -> Vec<String> {
-    let alike = |a: &Place, b: &Place| match (&a.owner, &b.owner) {
+pub fn texts(places: &[OwnedRange]) -> Vec<String> {
+    let alike = |a: &OwnedRange, b: &OwnedRange| match (&a.owner, &b.owner) {
         (
             Owner::Journal { transaction, .. },
             Owner::Journal {
@@ -169,7 +169,7 @@ pub fn texts(places: &[Place]) -> Vec<String> {
         ) => transaction == other,
         _ => false,
     };
-    let text = |run: &[Place]| match &run[0].owner {
+    let text = |run: &[OwnedRange]| match &run[0].owner {
         Owner::Journal { transaction, .. } => {
             let parts = run.iter().filter_map(|it| match &it.owner {
                 Owner::Journal { part, .. } => Some(part.to_string()),
@@ -193,8 +193,8 @@ fn few(names: &[String]) -> String {
 }
 
 /// Merges adjacent places of the same owner.
-pub fn merged(places: impl IntoIterator<Item = Place>) -> Vec<Place> {
-    let mut list: Vec<Place> = Vec::new();
+pub fn merged(places: impl IntoIterator<Item = OwnedRange>) -> Vec<OwnedRange> {
+    let mut list: Vec<OwnedRange> = Vec::new();
     for place in places {
         match list.last_mut() {
             Some(last)

@@ -179,7 +179,7 @@ pub struct Failure {
 
 /// Result of a search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Report {
+pub struct SearchReport {
     /// Counts of the search.
     pub counts: Counts,
     /// Counts of each moment, in order.
@@ -234,7 +234,7 @@ pub fn search(
     how: Assumptions,
     limits: Limits,
     check: &mut dyn Check,
-) -> Result<Report, NoReport> {
+) -> Result<SearchReport, NoReport> {
     let mut search = Search {
         start: Walk::new(log, how),
         limits,
@@ -249,7 +249,7 @@ pub fn search(
     search.check_end()?;
     search.rounds()?;
     let failures = search.reduced()?;
-    Ok(Report {
+    Ok(SearchReport {
         counts: search.counts,
         moments: search.moments,
         failures,

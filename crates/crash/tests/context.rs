@@ -2,7 +2,7 @@
 
 use crash::context::{Context, number_of_flush, sent_next};
 use crash::log::{Note, Submission, Writer};
-use crash::{Assumptions, Head, Kind, Log, Walk};
+use crash::{Assumptions, EventKind, Head, Log, Walk};
 
 const SSD: Assumptions = Assumptions {
     part: 4096,
@@ -11,12 +11,12 @@ const SSD: Assumptions = Assumptions {
     flush_lies: false,
 };
 
-fn send(log: &mut Writer, kind: Kind) -> u32 {
+fn send(log: &mut Writer, kind: EventKind) -> u32 {
     let it = Submission {
         kind,
         fua: false,
         offset: 0,
-        bytes: if kind == Kind::Flush { 0 } else { 4096 },
+        bytes: if kind == EventKind::Flush { 0 } else { 4096 },
     };
     log.submit(it, &mut |_| true).expect("data")
 }
@@ -32,22 +32,22 @@ fn a_lost_write_is_between_its_acknowledgements_and_flushes() {
     });
     // Two writes, each with a flush and an acknowledgement; then a write whose flush does not complete.
     for token in ["1", "2"] {
-        for kind in [Kind::Write, Kind::Flush] {
+        for kind in [EventKind::Write, EventKind::Flush] {
             let number = send(&mut log, kind);
             log.complete(number, true);
         }
         log.note(Note::Ack, token);
     }
-    let written = send(&mut log, Kind::Write);
-    let in_flight = send(&mut log, Kind::Write);
+    let written = send(&mut log, EventKind::Write);
+    let in_flight = send(&mut log, EventKind::Write);
     log.complete(written, true);
-    let flush = send(&mut log, Kind::Flush);
+    let flush = send(&mut log, EventKind::Flush);
     let early = log.bytes.clone();
     log.complete(flush, true);
     log.complete(in_flight, true);
-    let last = send(&mut log, Kind::Write);
+    let last = send(&mut log, EventKind::Write);
     log.note(Note::Ack, "3");
-    send(&mut log, Kind::Write);
+    send(&mut log, EventKind::Write);
 
     let log = Log::read(log.bytes).expect("a log");
     let walk = Walk::new(&log, SSD).go_to(3).expect("the third flush");

@@ -1,7 +1,7 @@
 //! The log's format and the dm-log-writes format: written logs are read back, and damage is detected with its offset.
 
 use crash::log::{FRAME, Note, Submission, Writer};
-use crash::{Assumptions, Head, Kind, Log, Lost, Walk, log_writes};
+use crash::{Assumptions, EventKind, Head, Log, Lost, Walk, log_writes};
 
 fn head() -> Head {
     Head {
@@ -13,7 +13,7 @@ fn head() -> Head {
     }
 }
 
-fn submit(writer: &mut Writer, kind: Kind, offset: u64, bytes: u32, value: u8) -> u32 {
+fn submit(writer: &mut Writer, kind: EventKind, offset: u64, bytes: u32, value: u8) -> u32 {
     let submission = Submission {
         kind,
         fua: value == 9,
@@ -32,22 +32,22 @@ fn sample() -> Writer {
     writer.base(8192, &[5; 4096]);
     writer.note(Note::Mark, "begin");
     writer.note(Note::Try, "1");
-    let first = submit(&mut writer, Kind::Write, 0, 4096, 1);
-    let second = submit(&mut writer, Kind::Write, 4096, 512, 9);
+    let first = submit(&mut writer, EventKind::Write, 0, 4096, 1);
+    let second = submit(&mut writer, EventKind::Write, 4096, 512, 9);
     writer.complete(second, true);
     writer.complete(first, true);
-    let flush = submit(&mut writer, Kind::Flush, 0, 0, 0);
-    let late = submit(&mut writer, Kind::Write, 16384, 8192, 3);
+    let flush = submit(&mut writer, EventKind::Flush, 0, 0, 0);
+    let late = submit(&mut writer, EventKind::Write, 16384, 8192, 3);
     writer.complete(late, true);
     writer.complete(flush, true);
     writer.note(Note::Ack, "1");
-    let zeroes = submit(&mut writer, Kind::Zeroes, 0, 512, 0);
+    let zeroes = submit(&mut writer, EventKind::Zeroes, 0, 512, 0);
     writer.complete(zeroes, true);
-    let trim = submit(&mut writer, Kind::Trim, 8192, 4096, 0);
+    let trim = submit(&mut writer, EventKind::Trim, 8192, 4096, 0);
     writer.complete(trim, true);
-    let failed = submit(&mut writer, Kind::Write, 0, 512, 7);
+    let failed = submit(&mut writer, EventKind::Write, 0, 512, 7);
     writer.complete(failed, false);
-    submit(&mut writer, Kind::Write, 32768, 4096, 8);
+    submit(&mut writer, EventKind::Write, 32768, 4096, 8);
     writer.note(Note::End, "the server ended");
     writer
 }
@@ -132,7 +132,7 @@ fn damage_is_found_with_its_place() {
 fn submission(offset: u64, bytes: u32) -> (Vec<u8>, usize) {
     let mut writer = Writer::new(&head());
     let place = writer.bytes.len();
-    submit(&mut writer, Kind::Write, offset, bytes, 1);
+    submit(&mut writer, EventKind::Write, offset, bytes, 1);
     (writer.bytes, place)
 }
 
@@ -171,20 +171,20 @@ fn a_log_survives_the_format_of_dm_log_writes() {
         (log.acks.clone(), log.tries.clone())
     );
     // The late write completed after the flush was submitted, so it is placed after the flush.
-    let kinds: Vec<(Kind, u64)> = { again.commands.iter() }
+    let kinds: Vec<(EventKind, u64)> = { again.commands.iter() }
         .map(|it| (it.kind, it.offset))
         .collect();
     assert_eq!(
         kinds,
         [
-            (Kind::Write, 8192),
-            (Kind::Flush, 0),
-            (Kind::Write, 4096),
-            (Kind::Write, 0),
-            (Kind::Flush, 0),
-            (Kind::Write, 16384),
-            (Kind::Write, 0),
-            (Kind::Trim, 8192),
+            (EventKind::Write, 8192),
+            (EventKind::Flush, 0),
+            (EventKind::Write, 4096),
+            (EventKind::Write, 0),
+            (EventKind::Flush, 0),
+            (EventKind::Write, 16384),
+            (EventKind::Write, 0),
+            (EventKind::Trim, 8192),
         ]
     );
     assert!(again.commands[2].fua);
@@ -207,15 +207,15 @@ fn what_the_kernel_writes_is_read() {
     bytes.extend([8; 4096]);
     let log = log_writes::read(&bytes, &head(), &[(0, &[1; 512])]).expect("a log");
     assert_eq!(log.marks, ["mkfs"]);
-    let kinds: Vec<(Kind, bool, u64)> = { log.commands.iter() }
+    let kinds: Vec<(EventKind, bool, u64)> = { log.commands.iter() }
         .map(|it| (it.kind, it.fua, it.offset))
         .collect();
     assert_eq!(
         kinds,
         [
-            (Kind::Write, false, 8192),
-            (Kind::Flush, false, 0),
-            (Kind::Write, true, 12288),
+            (EventKind::Write, false, 8192),
+            (EventKind::Flush, false, 0),
+            (EventKind::Write, true, 12288),
         ]
     );
     let image = last_image(&log);

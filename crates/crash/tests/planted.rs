@@ -3,9 +3,9 @@
 
 use crash::log::{Note, Submission, Writer};
 use crash::name::Name;
-use crash::needs::Drive;
-use crash::search::{Case, Class, Judgement, Limits, Report, judge, search};
-use crash::{Assumptions, Head, Kind, Log, Loss, Walk};
+use crash::needs::DriveProperties;
+use crash::search::{Case, Class, Judgement, Limits, SearchReport, judge, search};
+use crash::{Assumptions, EventKind, Head, Log, Loss, Walk};
 
 /// Images within which each bug must be found.
 const IMAGES: u64 = 20_000;
@@ -39,7 +39,7 @@ impl Program {
         }))
     }
 
-    fn send(&mut self, kind: Kind, fua: bool, block: u64, blocks: u64, value: u8) -> u32 {
+    fn send(&mut self, kind: EventKind, fua: bool, block: u64, blocks: u64, value: u8) -> u32 {
         let submission = Submission {
             kind,
             fua,
@@ -58,12 +58,12 @@ impl Program {
     }
 
     fn write(&mut self, block: u64, value: u8) {
-        let number = self.send(Kind::Write, false, block, 1, value);
+        let number = self.send(EventKind::Write, false, block, 1, value);
         self.done(number);
     }
 
     fn flush(&mut self) {
-        let number = self.send(Kind::Flush, false, 0, 0, 0);
+        let number = self.send(EventKind::Flush, false, 0, 0, 0);
         self.done(number);
     }
 
@@ -113,7 +113,11 @@ fn pointer(case: &Case<'_>) -> Judgement {
     }
 }
 
-fn tried(log: &Log, how: Assumptions, mut check: impl FnMut(&Case<'_>) -> Judgement) -> Report {
+fn tried(
+    log: &Log,
+    how: Assumptions,
+    mut check: impl FnMut(&Case<'_>) -> Judgement,
+) -> SearchReport {
     let limits = Limits {
         images: IMAGES,
         ..Limits::default()
@@ -142,7 +146,7 @@ fn found(
         "{}: {again:?}",
         failure.name
     );
-    let drive = |volatile| Drive {
+    let drive = |volatile| DriveProperties {
         volatile,
         part: how.part,
     };
@@ -201,7 +205,7 @@ fn referring(flush_between: bool, fua: bool) -> Log {
         if flush_between {
             program.flush();
         }
-        let pointer = program.send(Kind::Write, fua, 0, 1, number);
+        let pointer = program.send(EventKind::Write, fua, 0, 1, number);
         program.done(pointer);
         program.flush();
     }
@@ -228,8 +232,8 @@ fn force_unit_access_where_a_flush_was_needed() {
 fn a_write_that_refers_to_one_that_is_in_flight() {
     let mut program = Program::new();
     for number in 1..10 {
-        let data = program.send(Kind::Write, false, number.into(), 1, number);
-        let pointer = program.send(Kind::Write, false, 0, 1, number);
+        let data = program.send(EventKind::Write, false, number.into(), 1, number);
+        let pointer = program.send(EventKind::Write, false, 0, 1, number);
         program.done(data);
         program.done(pointer);
         program.flush();
@@ -245,11 +249,11 @@ fn a_flush_before_the_last_write_has_completed() {
     let log = |waits: bool| {
         let mut program = Program::new();
         for number in 1..10 {
-            let write = program.send(Kind::Write, false, number.into(), 1, number);
+            let write = program.send(EventKind::Write, false, number.into(), 1, number);
             if waits {
                 program.done(write);
             }
-            let flush = program.send(Kind::Flush, false, 0, 0, 0);
+            let flush = program.send(EventKind::Flush, false, 0, 0, 0);
             if !waits {
                 program.done(write);
             }
@@ -296,7 +300,7 @@ fn a_trim_of_the_old_copy_before_the_pointer_is_durable() {
             program.flush();
             for trim in [trim_first, !trim_first] {
                 if trim {
-                    let old = program.send(Kind::Trim, false, u64::from(number) - 1, 1, 0);
+                    let old = program.send(EventKind::Trim, false, u64::from(number) - 1, 1, 0);
                     program.done(old);
                 } else {
                     program.write(0, number);
@@ -322,7 +326,7 @@ fn a_record_over_two_parts_without_a_sum() {
     let log = |blocks: u64| {
         let mut program = Program::new();
         for number in 1..6 {
-            let write = program.send(Kind::Write, false, 2, blocks, number);
+            let write = program.send(EventKind::Write, false, 2, blocks, number);
             program.done(write);
             program.flush();
         }

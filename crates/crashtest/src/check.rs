@@ -18,7 +18,8 @@ use crash::choice::choices;
 use crash::log::Writer;
 use crash::name::Name;
 use crash::search::{
-    Case, Check, Class, Counts, Failure, Judgement, Limits, NoReport, Report, case, judge, search,
+    Case, Check, Class, Counts, Failure, Judgement, Limits, NoReport, SearchReport, case, judge,
+    search,
 };
 use crash::{Fork, Log, Walk};
 use rayon::prelude::*;
@@ -385,7 +386,7 @@ fn words_of(panic: &(dyn Any + Send)) -> String {
 /// Result of all checks.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    report: Report,
+    report: SearchReport,
     recording: Recording,
 }
 
@@ -401,7 +402,7 @@ impl Verdict {
     }
 
     /// Returns counts, and failures that did not repeat.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &SearchReport {
         &self.report
     }
 

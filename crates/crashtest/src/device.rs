@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crash::log::{Note, Submission, Writer};
-use crash::{Fork, Kind};
+use crash::{EventKind, Fork};
 
 /// Bytes of a logical block.
 const BLOCK: u64 = 512;
@@ -144,7 +144,7 @@ impl Device {
         state.check(offset, bytes, io::ErrorKind::StorageFull)?;
         in_whole_blocks(offset, bytes)?;
         let data = data.to_vec();
-        let number = state.submit(Kind::Write, false, offset, &data, bytes)?;
+        let number = state.submit(EventKind::Write, false, offset, &data, bytes)?;
         drop(state);
         Ok(PendingWrite {
             device: self.clone(),
@@ -160,7 +160,7 @@ impl Device {
     /// The recording has ended.
     pub fn flush(&self) -> io::Result<()> {
         let mut state = self.state()?;
-        let number = state.submit(Kind::Flush, false, 0, &[], 0)?;
+        let number = state.submit(EventKind::Flush, false, 0, &[], 0)?;
         state.log.complete(number, true);
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Device {
     /// # Errors
     /// The range is not in whole blocks, ends after the device or has more than 1 GiB, or the recording has ended.
     pub fn trim(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        self.state()?.zero(Kind::Trim, offset, bytes)
+        self.state()?.zero(EventKind::Trim, offset, bytes)
     }
 
     /// Writes zeroes to a range of whole blocks of 512 B.
@@ -178,7 +178,7 @@ impl Device {
     /// # Errors
     /// As [`Device::trim`].
     pub fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        self.state()?.zero(Kind::Zeroes, offset, bytes)
+        self.state()?.zero(EventKind::Zeroes, offset, bytes)
     }
 
     /// Returns the device as a file with a position, as an opened block device is: its length does not change.
@@ -230,13 +230,13 @@ impl State {
         if data.is_empty() {
             return Ok(());
         }
-        let number = self.submit(Kind::Write, fua, offset, &data, data.len() as u64)?;
+        let number = self.submit(EventKind::Write, fua, offset, &data, data.len() as u64)?;
         self.content.write(offset, &data);
         self.log.complete(number, true);
         Ok(())
     }
 
-    fn zero(&mut self, kind: Kind, offset: u64, bytes: u64) -> io::Result<()> {
+    fn zero(&mut self, kind: EventKind, offset: u64, bytes: u64) -> io::Result<()> {
         self.check(offset, bytes, io::ErrorKind::InvalidInput)?;
         in_whole_blocks(offset, bytes)?;
         if bytes == 0 {
@@ -250,7 +250,7 @@ impl State {
 
     fn submit(
         &mut self,
-        kind: Kind,
+        kind: EventKind,
         fua: bool,
         offset: u64,
         data: &[u8],

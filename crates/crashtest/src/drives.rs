@@ -2,14 +2,14 @@
 
 use catalogue::DriveSheet;
 use crash::Needs;
-use crash::needs::Drive;
+use crash::needs::DriveProperties;
 use model::media::{DriveConfig, Medium as _};
 
 /// Name of a drive with unknown properties: it has the minimum guarantees of any flash drive.
 pub const WORST: &str = "worst-ssd";
 
 /// Losses that [`WORST`] allows.
-pub const WORST_LOSSES: Drive = Drive {
+pub const WORST_LOSSES: DriveProperties = DriveProperties {
     volatile: true,
     part: 4096,
 };
@@ -18,8 +18,8 @@ pub const WORST_LOSSES: Drive = Drive {
 const NAMED: usize = 6;
 
 /// Returns the losses that a drive of the catalogue allows.
-pub fn losses(sheet: &DriveSheet) -> Drive {
-    Drive {
+pub fn losses(sheet: &DriveSheet) -> DriveProperties {
+    DriveProperties {
         volatile: sheet.config.volatile_write_cache(),
         part: match sheet.config {
             DriveConfig::Hdd(_) => 512,

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use crash::log::{Note, Writer};
-use crash::needs::Drive;
+use crash::needs::DriveProperties;
 use crash::{Assumptions, Fork, Head, Image, Log};
 
 use crate::device::Device;
@@ -153,7 +153,7 @@ impl Disk {
         })
     }
 
-    fn losses(&self) -> Result<Drive, TestError> {
+    fn losses(&self) -> Result<DriveProperties, TestError> {
         if self.drive == WORST {
             return Ok(WORST_LOSSES);
         }
@@ -168,7 +168,7 @@ impl Disk {
         }
     }
 
-    fn assumptions(&self, losses: Drive) -> Assumptions {
+    fn assumptions(&self, losses: DriveProperties) -> Assumptions {
         Assumptions {
             part: if self.sectors { 512 } else { losses.part },
             torn: !self.whole,

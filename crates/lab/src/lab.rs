@@ -299,7 +299,9 @@ fn run_heated(
 ) -> Result<Outcome, Problems> {
     let config = scenario.machine.drive();
     let what = match config {
-        DriveConfig::Pool(_) | DriveConfig::Raid0(_) => "heat is simulated for a single drive, not for a pool",
+        DriveConfig::Pool(_) | DriveConfig::Raid0(_) => {
+            "heat is simulated for a single drive, not for a pool"
+        }
         _ if !scenario.faults.is_empty() => "a run has heat or faults, not both",
         _ => {
             let drive = Drive::new(config, scenario.state, scenario.seeds());

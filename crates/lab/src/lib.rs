@@ -27,7 +27,7 @@ pub use bench::Bench;
 pub use gauges::OverTime;
 pub use lab::{Lab, StandIn};
 pub use machine::Machine;
-pub use member::Member;
+pub use member::MemberOutcome;
 pub use outcome::{Outcome, OutcomeDetail, ReplayResult};
 pub use phases::{Phase, PhaseWay};
 pub use progress::{ProgressCallback, in_parallel, to_the_end};

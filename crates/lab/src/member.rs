@@ -4,7 +4,7 @@ use model::{Gauge, Span};
 
 /// Results of a pool member in the counted part of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Member {
+pub struct MemberOutcome {
     /// Bytes read from the member.
     pub bytes_read: f64,
     /// Bytes written to the member.
@@ -20,9 +20,9 @@ pub struct Member {
     pub percentage_used: Option<f64>,
 }
 
-impl Member {
+impl MemberOutcome {
     /// Computes the results from gauges over a time of length `counted`.
-    pub(crate) fn from_gauges(gauges: &[(Gauge, f64)], counted: Span) -> Member {
+    pub(crate) fn from_gauges(gauges: &[(Gauge, f64)], counted: Span) -> MemberOutcome {
         let known = |wanted: Gauge| {
             let found = gauges.iter().find(|(gauge, _)| *gauge == wanted);
             found.map(|&(_, value)| value)
@@ -35,7 +35,7 @@ impl Member {
         ];
         let busy = busy.into_iter().filter_map(known).fold(0.0, f64::max);
         let bytes_written = known(Gauge::BackBytesWritten).unwrap_or(0.0);
-        Member {
+        MemberOutcome {
             bytes_read: known(Gauge::BackBytesRead).unwrap_or(0.0),
             bytes_written,
             busy: (busy / seconds).min(1.0),
@@ -61,13 +61,16 @@ mod tests {
             (Gauge::LinkBusySeconds, 0.5),
             (Gauge::MediumBusySeconds, 1.5),
         ];
-        let two = Member::from_gauges(&gauges, Span::from_ms(2000));
+        let two = MemberOutcome::from_gauges(&gauges, Span::from_ms(2000));
         assert_eq!(two.busy, 0.75);
         assert_eq!(two.write_amplification, Some(3.0));
         assert_eq!(two.watts, Some(7.0));
         assert_eq!(two.percentage_used, None);
-        assert_eq!(Member::from_gauges(&gauges, Span::from_ms(1000)).busy, 1.0);
-        let reads = Member::from_gauges(&gauges[1..], Span::from_ms(1000));
+        assert_eq!(
+            MemberOutcome::from_gauges(&gauges, Span::from_ms(1000)).busy,
+            1.0
+        );
+        let reads = MemberOutcome::from_gauges(&gauges[1..], Span::from_ms(1000));
         assert_eq!(reads.write_amplification, None);
     }
 }

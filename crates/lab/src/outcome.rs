@@ -6,7 +6,7 @@ use workload::replay::SingleLatencies;
 
 use crate::act::tested::ActResult;
 use crate::gauges::OverTime;
-use crate::member::Member;
+use crate::member::MemberOutcome;
 use crate::phases::Phase;
 
 /// Result of running one scenario.
@@ -72,10 +72,10 @@ impl Outcome {
     }
 
     /// Returns the results of each pool member; empty for a drive.
-    pub fn members(&self) -> Vec<Member> {
+    pub fn members(&self) -> Vec<MemberOutcome> {
         let members = self.members.iter();
         members
-            .map(|it| Member::from_gauges(it, self.counted))
+            .map(|it| MemberOutcome::from_gauges(it, self.counted))
             .collect()
     }
 

@@ -12,7 +12,7 @@ use workload::faults::{ScheduledFault, SYNTAX, Target, TIMINGS, DriveNames};
 
 use crate::metrics;
 use crate::outbox::Outbox;
-use crate::port::{Ending, Endpoint, Front, Port, Socket};
+use crate::port::{ConnectionEnd, Endpoint, Front, Port, Socket};
 use crate::protocol::{Clients, AddressKind, Protocol, Service};
 use crate::served::{Reply, ServedDevice};
 use crate::stream::{Connection, Stream};
@@ -72,7 +72,7 @@ impl Connection for ControlConnection {
         bytes: &[u8],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<usize, Ending> {
+    ) -> Result<usize, ConnectionEnd> {
         let mut used = 0;
         while let Some(end) = bytes[used..].iter().position(|&byte| byte == b'\n') {
             let line = String::from_utf8_lossy(&bytes[used..used + end]);
@@ -84,12 +84,12 @@ impl Connection for ControlConnection {
             out.push(answer.as_bytes());
         }
         if bytes.len() - used > LONGEST {
-            return Err(Ending::broke("a line without end"));
+            return Err(ConnectionEnd::broke("a line without end"));
         }
         Ok(used)
     }
 
-    fn reply(&mut self, _: &Reply, _: &mut Outbox, _: &mut Port<'_>) -> Result<(), Ending> {
+    fn reply(&mut self, _: &Reply, _: &mut Outbox, _: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 }

@@ -31,11 +31,11 @@ pub mod stream;
 pub mod tokens;
 
 pub use clock::{Clock, Wall};
-pub use event_loop::{EventLoop, Stop, Switches};
+pub use event_loop::{EventLoop, StopSwitch, Switches};
 pub use lateness::Lateness;
 pub use limits::ConnectionLimits;
 pub use outbox::Outbox;
-pub use port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
+pub use port::{ConnectionEnd, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
 pub use served::{Condition, Counters, IoRequest, Latencies, Outcome, Reply, ServedDevice};
 pub use setup::{Setup, StoreChoice};
 pub use store::Store;

@@ -9,7 +9,7 @@ use model::{Gauge, Time};
 use statistics::Histogram;
 
 use crate::outbox::Outbox;
-use crate::port::{Ending, Endpoint, Front, Port, Socket};
+use crate::port::{ConnectionEnd, Endpoint, Front, Port, Socket};
 use crate::protocol::{Address, Clients, AddressKind, Protocol, Service};
 use crate::served::{Reply, ServedDevice};
 use crate::stream::{Connection, Stream};
@@ -72,10 +72,10 @@ impl Connection for Scrape {
         bytes: &[u8],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<usize, Ending> {
+    ) -> Result<usize, ConnectionEnd> {
         if !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
             if bytes.len() > LONGEST {
-                return Err(Ending::broke("a request without end"));
+                return Err(ConnectionEnd::broke("a request without end"));
             }
             return Ok(0);
         }
@@ -87,10 +87,10 @@ impl Connection for Scrape {
         out.push(head.as_bytes());
         out.push(text.as_bytes());
         // Collected output is sent before the connection is closed.
-        Err(Ending::Left)
+        Err(ConnectionEnd::Left)
     }
 
-    fn reply(&mut self, _: &Reply, _: &mut Outbox, _: &mut Port<'_>) -> Result<(), Ending> {
+    fn reply(&mut self, _: &Reply, _: &mut Outbox, _: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::limits::ConnectionLimits;
 use crate::outbox::Outbox;
-use crate::port::{Ending, Endpoint, Load, LoopRequest, Port, Ready};
+use crate::port::{ConnectionEnd, Endpoint, Load, LoopRequest, Port, Ready};
 use crate::served::{Reply, ServedDevice};
 use crate::stream::Connection;
 
@@ -42,7 +42,7 @@ impl<C: Connection> Offline<C> {
         drives: Vec<ServedDevice>,
         connection: C,
         limits: ConnectionLimits,
-    ) -> Result<Offline<C>, Ending> {
+    ) -> Result<Offline<C>, ConnectionEnd> {
         let mut offline = Offline::bare(drives, connection, limits)?;
         offline.with_port(|connection, out, port| connection.open(out, port))?;
         Ok(offline)
@@ -52,7 +52,7 @@ impl<C: Connection> Offline<C> {
     ///
     /// # Errors
     /// The end of the connection; its previous output is lost.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Ending> {
+    pub fn send(&mut self, bytes: &[u8]) -> Result<Vec<u8>, ConnectionEnd> {
         self.left.extend_from_slice(bytes);
         loop {
             let input = std::mem::take(&mut self.left);
@@ -92,7 +92,7 @@ impl Offline<Box<dyn Endpoint>> {
         drives: Vec<ServedDevice>,
         endpoint: Box<dyn Endpoint>,
         limits: ConnectionLimits,
-    ) -> Result<Offline<Box<dyn Endpoint>>, Ending> {
+    ) -> Result<Offline<Box<dyn Endpoint>>, ConnectionEnd> {
         let mut offline = Offline::bare(drives, endpoint, limits)?;
         offline.with_port(|endpoint, _, port| endpoint.open(port))?;
         Ok(offline)
@@ -102,7 +102,7 @@ impl Offline<Box<dyn Endpoint>> {
     ///
     /// # Errors
     /// The end of the endpoint.
-    pub fn turn(&mut self) -> Result<(), Ending> {
+    pub fn turn(&mut self) -> Result<(), ConnectionEnd> {
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; 16];
         let (events, _) = epoll::wait(&self.epoll, &mut events, Some(&Timespec::default()))?;
         let keys: Vec<u32> = events.iter().map(|event| event.data.u64() as u32).collect();
@@ -133,7 +133,7 @@ impl<C> Offline<C> {
         drives: Vec<ServedDevice>,
         connection: C,
         limits: ConnectionLimits,
-    ) -> Result<Offline<C>, Ending> {
+    ) -> Result<Offline<C>, ConnectionEnd> {
         Ok(Offline {
             drives,
             connection,
@@ -152,8 +152,8 @@ impl<C> Offline<C> {
     /// Completes all commands and passes their replies on. Returns whether there were any.
     fn replies(
         &mut self,
-        mut reply_to: impl FnMut(&mut Offline<C>, &Reply) -> Result<(), Ending>,
-    ) -> Result<bool, Ending> {
+        mut reply_to: impl FnMut(&mut Offline<C>, &Reply) -> Result<(), ConnectionEnd>,
+    ) -> Result<bool, ConnectionEnd> {
         let mut replies = Vec::new();
         let mut any = false;
         for index in 0..self.drives.len() {
@@ -183,8 +183,8 @@ impl<C> Offline<C> {
     /// The error of the call.
     pub fn with_port<T>(
         &mut self,
-        what: impl FnOnce(&mut C, &mut Outbox, &mut Port<'_>) -> Result<T, Ending>,
-    ) -> Result<T, Ending> {
+        what: impl FnOnce(&mut C, &mut Outbox, &mut Port<'_>) -> Result<T, ConnectionEnd>,
+    ) -> Result<T, ConnectionEnd> {
         let mut port = Port {
             drives: &mut self.drives,
             lateness: &self.lateness,

@@ -22,7 +22,7 @@ pub type Socket = OwnedFd;
 
 /// Reason for the end of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum ConnectionEnd {
     /// The client disconnected, or announced it.
     Left,
     /// The client violated the protocol: logged.
@@ -31,19 +31,19 @@ pub enum Ending {
     Failed(String),
 }
 
-impl Ending {
+impl ConnectionEnd {
     /// Returns the ending for this protocol violation.
-    pub fn broke(how: impl Into<String>) -> Ending {
-        Ending::Broke(how.into())
+    pub fn broke(how: impl Into<String>) -> ConnectionEnd {
+        ConnectionEnd::Broke(how.into())
     }
 }
 
-impl From<rustix::io::Errno> for Ending {
-    fn from(error: rustix::io::Errno) -> Ending {
+impl From<rustix::io::Errno> for ConnectionEnd {
+    fn from(error: rustix::io::Errno) -> ConnectionEnd {
         use rustix::io::Errno;
         match error {
-            Errno::CONNRESET | Errno::PIPE => Ending::Left,
-            _ => Ending::Failed(error.to_string()),
+            Errno::CONNRESET | Errno::PIPE => ConnectionEnd::Left,
+            _ => ConnectionEnd::Failed(error.to_string()),
         }
     }
 }
@@ -97,32 +97,32 @@ pub trait Endpoint {
     ///
     /// # Errors
     /// The reason why the connection cannot be served.
-    fn open(&mut self, port: &mut Port<'_>) -> Result<(), Ending>;
+    fn open(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd>;
 
     /// Called when a watched descriptor is ready (level-triggered; it may turn out not to be).
     ///
     /// # Errors
     /// The end of this connection.
-    fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), Ending>;
+    fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), ConnectionEnd>;
 
     /// Called when one of its commands has completed. Data is transferred now: [`ServedDevice::read`], [`ServedDevice::write`].
     ///
     /// # Errors
     /// The end of this connection.
-    fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), Ending>;
+    fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), ConnectionEnd>;
 
     /// Called after all ready input and completions have been passed on: sends the collected output.
     ///
     /// # Errors
     /// The end of this connection.
-    fn flush(&mut self, port: &mut Port<'_>) -> Result<(), Ending>;
+    fn flush(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd>;
 
     /// Called while the loop spins: checks for work that no descriptor announces (rings in shared memory). Returns
     /// whether there was any.
     ///
     /// # Errors
     /// The end of this connection.
-    fn poll(&mut self, _port: &mut Port<'_>) -> Result<bool, Ending> {
+    fn poll(&mut self, _port: &mut Port<'_>) -> Result<bool, ConnectionEnd> {
         Ok(false)
     }
 
@@ -142,7 +142,7 @@ pub trait Endpoint {
     ///
     /// # Errors
     /// The end of this connection.
-    fn park(&mut self, _port: &mut Port<'_>) -> Result<bool, Ending> {
+    fn park(&mut self, _port: &mut Port<'_>) -> Result<bool, ConnectionEnd> {
         Ok(false)
     }
 
@@ -150,7 +150,7 @@ pub trait Endpoint {
     ///
     /// # Errors
     /// The end of this connection.
-    fn tick(&mut self, _port: &mut Port<'_>) -> Result<(), Ending> {
+    fn tick(&mut self, _port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 
@@ -163,7 +163,7 @@ pub trait Endpoint {
         _drive: usize,
         _notice: Notice,
         _port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 
@@ -171,7 +171,7 @@ pub trait Endpoint {
     ///
     /// # Errors
     /// The end of this connection.
-    fn rung(&mut self, _port: &mut Port<'_>) -> Result<(), Ending> {
+    fn rung(&mut self, _port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 }
@@ -414,7 +414,7 @@ impl Port<'_> {
     ///
     /// # Errors
     /// Errors of `epoll_ctl`.
-    pub fn watch(&self, fd: impl AsFd, key: u32, interest: Interest) -> Result<(), Ending> {
+    pub fn watch(&self, fd: impl AsFd, key: u32, interest: Interest) -> Result<(), ConnectionEnd> {
         let data = epoll::EventData::new_u64(u64::from(self.me) << 32 | u64::from(key));
         Ok(epoll::add(self.epoll, fd, data, flags(interest))?)
     }
@@ -423,7 +423,12 @@ impl Port<'_> {
     ///
     /// # Errors
     /// Errors of `epoll_ctl`.
-    pub fn rewatch(&self, fd: impl AsFd, key: u32, interest: Interest) -> Result<(), Ending> {
+    pub fn rewatch(
+        &self,
+        fd: impl AsFd,
+        key: u32,
+        interest: Interest,
+    ) -> Result<(), ConnectionEnd> {
         let data = epoll::EventData::new_u64(u64::from(self.me) << 32 | u64::from(key));
         Ok(epoll::modify(self.epoll, fd, data, flags(interest))?)
     }
@@ -432,7 +437,7 @@ impl Port<'_> {
     ///
     /// # Errors
     /// Errors of `epoll_ctl`.
-    pub fn unwatch(&self, fd: impl AsFd) -> Result<(), Ending> {
+    pub fn unwatch(&self, fd: impl AsFd) -> Result<(), ConnectionEnd> {
         Ok(epoll::delete(self.epoll, fd)?)
     }
 }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use crate::outbox::Outbox;
-use crate::port::{Ending, Endpoint, Interest, Notice, Port, Ready, Socket};
+use crate::port::{ConnectionEnd, Endpoint, Interest, Notice, Port, Ready, Socket};
 use crate::served::Reply;
 
 /// Bytes read at once.
@@ -26,7 +26,7 @@ pub trait Connection {
     ///
     /// # Errors
     /// The end of this connection.
-    fn open(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), Ending> {
+    fn open(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 
@@ -41,7 +41,7 @@ pub trait Connection {
         bytes: &[u8],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<usize, Ending>;
+    ) -> Result<usize, ConnectionEnd>;
 
     /// Called before `out` is sent, to add output that has been collected elsewhere.
     #[inline]
@@ -57,14 +57,18 @@ pub trait Connection {
     ///
     /// # Errors
     /// The end of this connection.
-    fn reply(&mut self, reply: &Reply, out: &mut Outbox, port: &mut Port<'_>)
-    -> Result<(), Ending>;
+    fn reply(
+        &mut self,
+        reply: &Reply,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), ConnectionEnd>;
 
     /// Called when there may be space again for requests that were taken but not submitted.
     ///
     /// # Errors
     /// The end of this connection.
-    fn resume(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), Ending> {
+    fn resume(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 
@@ -72,7 +76,7 @@ pub trait Connection {
     ///
     /// # Errors
     /// The end of this connection.
-    fn tick(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), Ending> {
+    fn tick(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 
@@ -86,7 +90,7 @@ pub trait Connection {
         _notice: Notice,
         _out: &mut Outbox,
         _port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 
@@ -94,7 +98,7 @@ pub trait Connection {
     ///
     /// # Errors
     /// The end of this connection.
-    fn rung(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), Ending> {
+    fn rung(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 }
@@ -124,7 +128,7 @@ impl<C: Connection> Stream<C> {
         }
     }
 
-    fn receive(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn receive(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         let mut bytes = std::mem::take(port.scratch);
         let kept = self.left.len();
         if bytes.len() < kept + READ {
@@ -132,7 +136,7 @@ impl<C: Connection> Stream<C> {
         }
         bytes[..kept].copy_from_slice(&self.left);
         let end = match rustix::io::read(&self.socket, &mut bytes[kept..kept + READ]) {
-            Ok(0) => Err(Ending::Left),
+            Ok(0) => Err(ConnectionEnd::Left),
             Ok(more) => {
                 port.load.moved += more as u64;
                 self.offer(&bytes[..kept + more], port)
@@ -145,7 +149,7 @@ impl<C: Connection> Stream<C> {
     }
 
     /// Passes bytes to the connection and keeps those that it does not take.
-    fn offer(&mut self, bytes: &[u8], port: &mut Port<'_>) -> Result<(), Ending> {
+    fn offer(&mut self, bytes: &[u8], port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         port.load.refused = false;
         let used = self.connection.input(bytes, &mut self.out, port)?;
         debug_assert!(used <= bytes.len());
@@ -159,7 +163,7 @@ impl<C: Connection> Stream<C> {
         Ok(())
     }
 
-    fn resume(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn resume(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         if self.stalled && port.room() && self.out.len() < FULL {
             let bytes = std::mem::take(&mut self.left);
             self.offer(&bytes, port)?;
@@ -170,7 +174,7 @@ impl<C: Connection> Stream<C> {
         Ok(())
     }
 
-    fn send(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn send(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.connection.sending(&mut self.out);
         while !self.out.is_empty() {
             match send(&self.socket, self.out.unsent(), SendFlags::NOSIGNAL) {
@@ -192,14 +196,14 @@ impl<C: Connection> Endpoint for Stream<C> {
         self.connection.is_client()
     }
 
-    fn open(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn open(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         port.watch(&self.socket, 0, self.watched)?;
         self.connection.open(&mut self.out, port)
     }
 
-    fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         if ready.hangup && !self.watched.read {
-            return Err(Ending::Left);
+            return Err(ConnectionEnd::Left);
         }
         if ready.readable && self.watched.read {
             let end = self.receive(port);
@@ -212,7 +216,7 @@ impl<C: Connection> Endpoint for Stream<C> {
         Ok(())
     }
 
-    fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         let end = self.connection.reply(reply, &mut self.out, port);
         if end.is_err() {
             let _ = self.send(port);
@@ -220,7 +224,7 @@ impl<C: Connection> Endpoint for Stream<C> {
         end
     }
 
-    fn flush(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn flush(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.send(port)?;
         port.load.unsent = self.out.memory() as u64;
         self.resume(port)?;
@@ -238,15 +242,20 @@ impl<C: Connection> Endpoint for Stream<C> {
         Ok(())
     }
 
-    fn tick(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn tick(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.connection.tick(&mut self.out, port)
     }
 
-    fn notice(&mut self, drive: usize, notice: Notice, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn notice(
+        &mut self,
+        drive: usize,
+        notice: Notice,
+        port: &mut Port<'_>,
+    ) -> Result<(), ConnectionEnd> {
         self.connection.notice(drive, notice, &mut self.out, port)
     }
 
-    fn rung(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn rung(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.connection.rung(&mut self.out, port)
     }
 }

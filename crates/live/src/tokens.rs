@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use crash::log::Note;
 
-use crate::port::{Ending, Endpoint, Interest, Port, Ready};
+use crate::port::{ConnectionEnd, Endpoint, Interest, Port, Ready};
 use crate::served::Reply;
 
 /// Bytes that are read at once: those of a full pipe.
@@ -94,21 +94,21 @@ impl TokenWatch {
 }
 
 impl Endpoint for TokenWatch {
-    fn open(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn open(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         let mut pipes = (0..).zip(&self.pipes);
         pipes.try_for_each(|(key, pipe)| port.watch(pipe.as_fd(), key, Interest::READ))
     }
 
-    fn ready(&mut self, _: Ready, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn ready(&mut self, _: Ready, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         port.drive(self.drive).log_tokens();
         Ok(())
     }
 
-    fn reply(&mut self, _: &Reply, _: &mut Port<'_>) -> Result<(), Ending> {
+    fn reply(&mut self, _: &Reply, _: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 
-    fn flush(&mut self, _: &mut Port<'_>) -> Result<(), Ending> {
+    fn flush(&mut self, _: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         Ok(())
     }
 

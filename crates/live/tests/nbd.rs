@@ -3,7 +3,7 @@
 use live::nbd::NbdConnection;
 use live::nbd::wire::{self, NbdRequest, command, error, flag, option};
 use live::offline::Offline;
-use live::{ConnectionLimits, Ending, Setup};
+use live::{ConnectionEnd, ConnectionLimits, Setup};
 use model::media::Precondition;
 use proptest::prelude::*;
 
@@ -228,7 +228,7 @@ fn a_medium_error_is_an_error_until_it_is_written() {
 
 #[test]
 fn those_who_break_the_rules_are_cut_off() {
-    let broke = |end: Result<Vec<u8>, Ending>| matches!(end, Err(Ending::Broke(_)));
+    let broke = |end: Result<Vec<u8>, ConnectionEnd>| matches!(end, Err(ConnectionEnd::Broke(_)));
     assert!(
         broke(client().send(&0u32.to_be_bytes())),
         "not fixed newstyle"
@@ -247,7 +247,7 @@ fn those_who_break_the_rules_are_cut_off() {
     assert!(broke(client().send(&unknown)));
     assert_eq!(
         ready().send(&request(command::DISC, 1, 0, 0).emit()),
-        Err(Ending::Left)
+        Err(ConnectionEnd::Left)
     );
 }
 

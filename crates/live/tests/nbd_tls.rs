@@ -7,7 +7,7 @@ use std::sync::Arc;
 use live::nbd::tls::{Credentials, TlsConnection};
 use live::nbd::wire::{self, NbdRequest, answer, command, option};
 use live::offline::Offline;
-use live::{ConnectionLimits, Ending, Setup};
+use live::{ConnectionEnd, ConnectionLimits, Setup};
 use model::media::Precondition;
 use proptest::prelude::*;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -99,7 +99,7 @@ impl Pair {
     }
 
     /// Sends bytes, and returns the answer.
-    fn say(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Ending> {
+    fn say(&mut self, bytes: &[u8]) -> Result<Vec<u8>, ConnectionEnd> {
         self.client.writer().write_all(bytes).expect("no limit");
         let mut heard = Vec::new();
         loop {
@@ -163,7 +163,7 @@ fn what_was_written_is_read_however_the_bytes_are_cut() {
             .expect("written");
         assert!(said[16..] == data, "other data came back");
         let end = pair.say(&request(command::DISC, 3).emit());
-        assert_eq!(end, Err(Ending::Left));
+        assert_eq!(end, Err(ConnectionEnd::Left));
     }
 }
 
@@ -190,7 +190,7 @@ fn a_client_without_tls_is_told_nothing() {
     ];
     assert_eq!(answers(&said[18..]), expected);
     let old = server.send(&wire::option(option::EXPORT_NAME, b"disk"));
-    assert_eq!(old, Err(Ending::broke("a client without TLS")));
+    assert_eq!(old, Err(ConnectionEnd::broke("a client without TLS")));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn what_was_said_in_the_clear_is_forgotten() {
     hello.extend(go());
     let ending = server.send(&hello);
     assert!(
-        matches!(&ending, Err(Ending::Broke(how)) if how.starts_with("TLS: ")),
+        matches!(&ending, Err(ConnectionEnd::Broke(how)) if how.starts_with("TLS: ")),
         "{ending:?}"
     );
 }
@@ -221,7 +221,7 @@ fn a_client_must_show_its_certificate_if_that_is_asked() {
     let mut pair = Pair::new(folder.path(), true, false, 1 << 20);
     let ending = pair.say(&go());
     assert!(
-        matches!(&ending, Err(Ending::Broke(how)) if how.contains("no certificates")),
+        matches!(&ending, Err(ConnectionEnd::Broke(how)) if how.contains("no certificates")),
         "{ending:?}"
     );
     // A certificate of another authority.
@@ -231,7 +231,10 @@ fn a_client_must_show_its_certificate_if_that_is_asked() {
     }
     let mut pair = Pair::new(folder.path(), true, true, 1 << 20);
     let ending = pair.say(&go());
-    assert!(matches!(&ending, Err(Ending::Broke(_))), "{ending:?}");
+    assert!(
+        matches!(&ending, Err(ConnectionEnd::Broke(_))),
+        "{ending:?}"
+    );
     // It is ignored if the server does not request it.
     let mut pair = Pair::new(folder.path(), false, true, 1 << 20);
     pair.say(&go()).expect("a negotiation");
@@ -283,12 +286,12 @@ proptest! {
             for piece in bytes.chunks(piece) {
                 match server.send(piece) {
                     Ok(_) => {}
-                    Err(Ending::Broke(how)) => {
+                    Err(ConnectionEnd::Broke(how)) => {
                         prop_assert!(how.starts_with("TLS: "), "{how}");
                         break;
                     }
-                    Err(Ending::Left) => break,
-                    Err(Ending::Failed(what)) => prop_assert!(false, "{what}"),
+                    Err(ConnectionEnd::Left) => break,
+                    Err(ConnectionEnd::Failed(what)) => prop_assert!(false, "{what}"),
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! data of the served drive.
 
 use crash::log::Event;
-use crash::{Assumptions, Kind, Log, Lost, Walk};
+use crash::{Assumptions, EventKind, Log, Lost, Walk};
 use live::Setup;
 use live::served::{IoRequest, Outcome, Reply, ServedDevice};
 use model::media::Precondition;
@@ -134,8 +134,8 @@ fn a_write_and_a_trim_of_the_same_block_in_flight_together() {
             _ => None,
         });
         // The test requires that both complete before the event loop moves data, the write first.
-        assert_eq!(order.clone().nth(1), Some(Kind::Write));
-        assert_ne!(order.clone().nth(2), Some(Kind::Write));
+        assert_eq!(order.clone().nth(1), Some(EventKind::Write));
+        assert_ne!(order.clone().nth(2), Some(EventKind::Write));
         assert_eq!(first_difference(&data, &last_image(&log)), None, "{op:?}");
         assert!(data[..BLOCK].iter().all(|byte| *byte == 0));
     }

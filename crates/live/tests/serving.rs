@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use live::nbd::Nbd;
 use live::nbd::wire::{self, NbdRequest, command, option};
-use live::{Clock, ConnectionLimits, EventLoop, Setup, Stop};
+use live::{Clock, ConnectionLimits, EventLoop, Setup, StopSwitch};
 use model::Span;
 use model::media::Precondition;
 
@@ -30,7 +30,7 @@ struct Ended {
 struct Running {
     _alone: MutexGuard<'static, ()>,
     socket: PathBuf,
-    stop: Stop,
+    stop: StopSwitch,
     thread: Option<JoinHandle<Ended>>,
     _folder: tempfile::TempDir,
 }

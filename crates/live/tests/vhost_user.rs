@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use live::{Clock, ConnectionLimits, EventLoop, Setup, Stop, VhostUser};
+use live::{Clock, ConnectionLimits, EventLoop, Setup, StopSwitch, VhostUser};
 use model::media::Precondition;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use tempfile::TempDir;
@@ -32,7 +32,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 struct Server {
     folder: TempDir,
     log: Arc<Mutex<Vec<String>>>,
-    stop: Stop,
+    stop: StopSwitch,
     thread: Option<JoinHandle<()>>,
 }
 

@@ -65,7 +65,10 @@ fn more_units_than_can_be_numbered_are_refused() {
     let most = (3 << 30) / (1 << 18) - 1;
     assert!(with_blocks(most).shape(2).is_ok());
     let error = with_blocks(most + 1).shape(2).expect_err("too many");
-    assert!(error.0.contains("cannot be numbered with 32 bits"), "{error}");
+    assert!(
+        error.0.contains("cannot be numbered with 32 bits"),
+        "{error}"
+    );
 }
 
 /// Each die needs space for its share of the data, the blocks that collection uses, and one more.

@@ -33,7 +33,7 @@ pub struct Engine {
 /// Content of an answer.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Answer {
+enum EngineAnswer {
     Figures(Box<Figures>),
     Results(Box<Results>),
     Prepared(()),
@@ -86,9 +86,9 @@ impl Engine {
         serde_json::to_string(&self.answered(asked)).unwrap_or_default()
     }
 
-    fn answered(&self, asked: &[u8]) -> Answer {
+    fn answered(&self, asked: &[u8]) -> EngineAnswer {
         let plainly = |problems: Problems| {
-            Answer::Problems(problems.0.iter().map(ToString::to_string).collect())
+            EngineAnswer::Problems(problems.0.iter().map(ToString::to_string).collect())
         };
         let mut asked: Value = match read(serde_json::from_slice(asked)) {
             Ok(asked) => asked,
@@ -97,16 +97,16 @@ impl Engine {
         if let Some(asked) = asked.get_mut("experiment").map(Value::take) {
             let results = as_asked(asked).and_then(|asked| self.experiment(&asked));
             return results.map_or_else(
-                |problems| Answer::Problems(experiment::render_problems(&problems)),
-                |results| Answer::Results(Box::new(results)),
+                |problems| EngineAnswer::Problems(experiment::render_problems(&problems)),
+                |results| EngineAnswer::Results(Box::new(results)),
             );
         }
         if let Some(asked) = asked.get_mut("prepare").map(Value::take) {
             let prepared = as_asked(asked).and_then(|asked| self.prepare(&asked));
-            return prepared.map_or_else(plainly, Answer::Prepared);
+            return prepared.map_or_else(plainly, EngineAnswer::Prepared);
         }
         let figures = as_asked(asked).and_then(|asked| self.run(&asked));
-        figures.map_or_else(plainly, |figures| Answer::Figures(Box::new(figures)))
+        figures.map_or_else(plainly, |figures| EngineAnswer::Figures(Box::new(figures)))
     }
 }
 

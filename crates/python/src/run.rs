@@ -325,7 +325,7 @@ impl Replay {
 
     /// Table with a line for each drive and kind of request.
     fn table(&self) -> PyResult<Table> {
-        typed(&csv::replay(&csv::Replay {
+        typed(&csv::replay(&csv::ReplayTable {
             rows: &self.rows,
             source: &self.trace.origin,
             host: &self.host,

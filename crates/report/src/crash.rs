@@ -21,7 +21,7 @@ const BOTTOM: f64 = 44.0;
 const COLUMNS: usize = 240;
 
 /// Texts and figures of a page.
-pub struct Page {
+pub struct CrashPage {
     /// Name of the test.
     pub title: String,
     /// The verdict, in one or two sentences.
@@ -74,7 +74,7 @@ pub struct FileRow {
 }
 
 /// Returns the bytes of the page.
-pub fn html(page: &Page) -> String {
+pub fn html(page: &CrashPage) -> String {
     let body = html! {
         header class="masthead" {
             (look::top_line())
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn what_a_checker_says_is_escaped() {
-        let page = html(&Page {
+        let page = html(&CrashPage {
             title: "<b>".into(),
             verdict: vec!["<i>".into()],
             facts: vec![("a".into(), "<u>".into())],

@@ -29,10 +29,11 @@ pub(crate) fn columns(outcome: &Outcome) -> Vec<TimeColumn> {
         let mut sums = merged(threads.map(|it| &it.series[..]));
         sums.resize(count, lab::Interval::default());
         let moments = moments(&sums, every);
-        let mut add = |what: &str, value: &dyn Fn(&statistics::series::Moment) -> Option<f64>| {
-            let values = moments.iter().map(|it| value(it).map(rounded));
-            all.push((format!("{way}_{what}"), values.collect()));
-        };
+        let mut add =
+            |what: &str, value: &dyn Fn(&statistics::series::SeriesInterval) -> Option<f64>| {
+                let values = moments.iter().map(|it| value(it).map(rounded));
+                all.push((format!("{way}_{what}"), values.collect()));
+            };
         add("iops", &|it| Some(it.iops));
         add("mb_s", &|it| Some(it.bytes_per_second / 1e6));
         add("mean_us", &|it| Some(it.mean_ns? / 1e3));

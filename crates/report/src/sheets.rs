@@ -6,7 +6,7 @@ mod pool;
 use comfy_table::CellAlignment;
 use model::media::Medium;
 
-use catalogue::{DriveSheet, Figure, HostSheet, Kind, Spare};
+use catalogue::{DriveSheet, Figure, FigureKind, HostSheet, Spare};
 use model::management::LbaFormat;
 use study::ledger::support;
 use text::digits::digits;
@@ -26,7 +26,7 @@ pub fn table(drives: &[DriveSheet], width: Width) -> String {
     let mut table = terminal::table(width);
     let mut header = vec!["drive", "capacity", "endurance"];
     if has(ROOM_FOR_KINDS) {
-        header.extend(Kind::ALL.map(Kind::name));
+        header.extend(FigureKind::ALL.map(FigureKind::name));
     }
     let figures = 1..header.len();
     header.extend(["name", "model"]);
@@ -41,7 +41,7 @@ pub fn table(drives: &[DriveSheet], width: Width) -> String {
             drive.endurance_bytes.map_or(String::from("-"), decimal),
         ];
         if has(ROOM_FOR_KINDS) {
-            row.extend(Kind::ALL.map(|kind| count(&drive.figures, kind).to_string()));
+            row.extend(FigureKind::ALL.map(|kind| count(&drive.figures, kind).to_string()));
         }
         row.push(drive.name.clone());
         row.push(support::statement(drive).grade.name().to_owned());
@@ -153,7 +153,8 @@ fn figures(drive: &DriveSheet, width: Width) -> String {
     }
     lines.push(table.trim_fmt());
     lines.push(String::new());
-    let counts = Kind::ALL.map(|kind| format!("{} {}", count(&drive.figures, kind), kind.name()));
+    let counts =
+        FigureKind::ALL.map(|kind| format!("{} {}", count(&drive.figures, kind), kind.name()));
     let counted = format!("{} figures: {}.", drive.figures.len(), counts.join(", "));
     lines.push(paragraph("", &counted, width));
     let mut files: Vec<&str> = drive.figures.iter().map(|figure| &*figure.file).collect();
@@ -285,6 +286,6 @@ fn format_name(format: &LbaFormat) -> String {
     format!("{format} B {}", format.performance.name())
 }
 
-fn count(figures: &[Figure], kind: Kind) -> usize {
+fn count(figures: &[Figure], kind: FigureKind) -> usize {
     figures.iter().filter(|figure| figure.kind == kind).count()
 }

@@ -7,7 +7,7 @@ use model::host::{HostConfig, ProgramCosts};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use report::act as report;
-use workload::act::{Config, Generation, Kind, Stop};
+use workload::act::{Config, Generation, RequestKind, StopReason};
 
 /// Returns a plan with a RAM disk in a host without costs, and an ACT program without costs.
 fn plan(config: Config, per_command: Span, picoseconds_per_byte: u64) -> Scenario {
@@ -87,12 +87,17 @@ fn requests_at_even_intervals_never_wait_below_saturation() {
     // D/D/1: one request every 100 us, 99 us of service.
     let service = Span::from_us(99);
     let tested = run(&plan(reads(10_000, queues(1, 1), 2), service, 0));
-    let latency = tested.latency(Kind::Read);
+    let latency = tested.latency(RequestKind::Read);
     assert_eq!(
         (latency.min(), latency.max()),
         (Some(service), Some(service))
     );
-    near(tested.rate(Kind::Read), 10_000.0, 1e-3, "reads a second");
+    near(
+        tested.rate(RequestKind::Read),
+        10_000.0,
+        1e-3,
+        "reads a second",
+    );
     assert!(tested.passes());
 }
 
@@ -107,10 +112,10 @@ fn requests_spread_over_queues_wait_as_a_slotted_queue_does() {
     let tested = run(&plan);
     let p = 1.0 / queues_of;
     let wait = p * m * (m - 1.0) / (2.0 * (1.0 - p * m)) * slot_us;
-    let mean = tested.latency(Kind::Read).mean_ns() / 1e3;
+    let mean = tested.latency(RequestKind::Read).mean_ns() / 1e3;
     near(mean, 30.0 + wait, 0.01, "mean latency from the queue, us");
     // The device's own part has no waiting time.
-    let raw = tested.latency(Kind::RawRead);
+    let raw = tested.latency(RequestKind::RawRead);
     assert_eq!(raw.min(), raw.max());
 }
 
@@ -124,7 +129,12 @@ fn more_threads_take_more_from_a_queue() {
     };
     assert!(of(3).passes());
     let two = of(2);
-    near(two.rate(Kind::Read), 2.0 / 59e-6, 0.01, "two threads");
+    near(
+        two.rate(RequestKind::Read),
+        2.0 / 59e-6,
+        0.01,
+        "two threads",
+    );
     assert!(!two.passes());
 }
 
@@ -136,7 +146,7 @@ fn version_3_gives_up_when_too_much_waits() {
         0,
     ));
     let (at, stop) = tested.stopped.expect("the queues fill");
-    assert_eq!(stop, Stop::TooManyQueued);
+    assert_eq!(stop, StopReason::TooManyQueued);
     // 100,000 more per second arrive than complete; counting began after 0.1 s.
     near(at.seconds(), 0.9, 0.01, "seconds until the queues are full");
     assert!(tested.fails().contains(&Reason::Stopped(stop)));
@@ -146,10 +156,15 @@ fn version_3_gives_up_when_too_much_waits() {
 fn large_blocks_come_at_their_rate_and_a_drive_too_slow_for_them_fails() {
     let config = Config::load(100.0, Generation::version_6(8), Span::from_ms(5_000));
     let fast = run(&plan(config.clone(), Span::ZERO, 10));
-    for kind in [Kind::LargeRead, Kind::LargeWrite] {
+    for kind in [RequestKind::LargeRead, RequestKind::LargeWrite] {
         near(fast.rate(kind), 2352.9, 0.002, "large blocks a second");
     }
-    near(fast.rate(Kind::Read), 200_000.0, 0.002, "reads a second");
+    near(
+        fast.rate(RequestKind::Read),
+        200_000.0,
+        0.002,
+        "reads a second",
+    );
     assert!(fast.passes());
     // 4 ns per byte: 131 MB of the possible 250 MB are reads.
     let mut slow = plan(config, Span::ZERO, 4_000);
@@ -160,7 +175,7 @@ fn large_blocks_come_at_their_rate_and_a_drive_too_slow_for_them_fails() {
                 matches!(
                     reason,
                     Reason::Behind {
-                        kind: Kind::LargeRead,
+                        kind: RequestKind::LargeRead,
                         ..
                     }
                 )
@@ -186,12 +201,17 @@ fn a_service_thread_reads_one_at_a_time() {
         run(&plan)
     };
     let possible = of(10_000);
-    near(possible.rate(Kind::Read), 10_000.0, 0.002, "reads a second");
+    near(
+        possible.rate(RequestKind::Read),
+        10_000.0,
+        0.002,
+        "reads a second",
+    );
     assert!(possible.passes());
     // Latency begins with the issue, so a late thread does not affect latencies, only the rate.
     let too_much = of(20_000);
     near(
-        too_much.rate(Kind::Read),
+        too_much.rate(RequestKind::Read),
         10.0 / 900e-6,
         0.002,
         "reads a second",
@@ -208,7 +228,12 @@ fn service_threads_make_whole_requests_a_second_each() {
         Span::from_us(1),
         0,
     ));
-    near(tested.rate(Kind::Read), 1_920.0, 1e-3, "reads a second");
+    near(
+        tested.rate(RequestKind::Read),
+        1_920.0,
+        1e-3,
+        "reads a second",
+    );
     assert_eq!(tested.fails(), []);
 }
 
@@ -218,8 +243,13 @@ fn timers_fire_late_by_the_slack_and_do_not_fall_behind() {
     plan = costing(plan, |costs| costs.timer_slack = Span::from_us(50));
     plan = costing(plan, |costs| costs.wake = Span::from_us(3));
     let tested = run(&plan);
-    near(tested.rate(Kind::Read), 1_000.0, 1e-3, "reads a second");
-    let latency = tested.latency(Kind::Read);
+    near(
+        tested.rate(RequestKind::Read),
+        1_000.0,
+        1e-3,
+        "reads a second",
+    );
+    let latency = tested.latency(RequestKind::Read);
     assert_eq!(latency.max(), Some(Span::from_us(13)));
 }
 
@@ -229,7 +259,7 @@ fn generating_costs_bound_the_load_and_are_told_from_the_drive() {
     plan = costing(plan, |costs| costs.generate = Span::from_us(10));
     let tested = run(&plan);
     near(
-        tested.rate(Kind::Read),
+        tested.rate(RequestKind::Read),
         100_000.0,
         0.01,
         "what the generator can do",
@@ -255,7 +285,12 @@ fn a_generator_that_is_the_limit_leaves_no_read_slow() {
     plan = costing(plan, |costs| costs.generate = Span::from_us(1));
     plan = costing(plan, |costs| costs.signal = Span::from_us(4));
     let tested = run(&plan);
-    near(tested.rate(Kind::Read), 200_000.0, 0.01, "reads a second");
+    near(
+        tested.rate(RequestKind::Read),
+        200_000.0,
+        0.01,
+        "reads a second",
+    );
     assert_eq!(tested.percent_over(0), 0.0);
     assert!(matches!(tested.fails()[..], [Reason::Generator { .. }]));
 }
@@ -269,13 +304,13 @@ fn large_blocks_are_written_no_faster_than_they_are_filled() {
     let tested = run(&plan);
     let possible = 1e12 / (500.0 * 131_072.0);
     near(
-        tested.rate(Kind::LargeWrite),
+        tested.rate(RequestKind::LargeWrite),
         possible,
         0.002,
         "large writes a second",
     );
     near(
-        tested.rate(Kind::LargeRead),
+        tested.rate(RequestKind::LargeRead),
         800.0 * 23.529,
         0.002,
         "large reads a second",
@@ -379,20 +414,20 @@ fn records_of_several_sizes_and_committed_writes() {
     };
     let tested = run(&plan(config, Span::from_us(1), 10));
     near(
-        tested.rate(Kind::Read),
+        tested.rate(RequestKind::Read),
         25_000.0,
         0.02,
         "reads with those of updates",
     );
     near(
-        tested.rate(Kind::Write),
+        tested.rate(RequestKind::Write),
         10_000.0,
         0.02,
         "writes of records",
     );
     let rate = tested.config.large_writes_per_second();
     near(
-        tested.rate(Kind::LargeWrite),
+        tested.rate(RequestKind::LargeWrite),
         rate,
         0.01,
         "what defragmentation moves",

@@ -7,7 +7,7 @@
 mod chromium;
 
 use page_engine::{Engine, Experiment};
-use report::page::{Choice, engine_bytes, lab_html};
+use report::page::{LabChoice, engine_bytes, lab_html};
 use serde::Deserialize;
 
 /// Maximum bytes of the page.
@@ -33,7 +33,7 @@ fn the_page_answers_what_this_machine_answers_and_exports_what_it_ran() {
         chromium::skip("built without the page's engine (DRIVELAB_PAGE_ENGINE=1)");
         return;
     }
-    let bench = |drive: &str| Choice {
+    let bench = |drive: &str| LabChoice {
         drive: drive.into(),
         toml: None,
     };

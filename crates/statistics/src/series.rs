@@ -6,7 +6,7 @@ use crate::Interval;
 
 /// Rates in one interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Moment {
+pub struct SeriesInterval {
     /// Seconds from the start of the run to the middle of the interval.
     pub at_seconds: f64,
     /// I/Os per second.
@@ -34,12 +34,12 @@ pub fn merged<'a>(series: impl IntoIterator<Item = &'a [Interval]>) -> Vec<Inter
 }
 
 /// Returns rates over time; `every` is the length of an interval and not zero.
-pub fn moments(series: &[Interval], every: Span) -> Vec<Moment> {
+pub fn moments(series: &[Interval], every: Span) -> Vec<SeriesInterval> {
     let seconds = every.seconds();
     series
         .iter()
         .enumerate()
-        .map(|(index, interval)| Moment {
+        .map(|(index, interval)| SeriesInterval {
             at_seconds: (index as f64 + 0.5) * seconds,
             iops: interval.ios as f64 / seconds,
             bytes_per_second: interval.bytes as f64 / seconds,

@@ -116,7 +116,7 @@ fn says_what_it_is(toml: &str) {
     let figure = sheet.figure("xpoint.medium.write").expect("it is there");
     assert_eq!(
         (figure.kind, sheet.name.as_str()),
-        (catalogue::Kind::Fitted, "found")
+        (catalogue::FigureKind::Fitted, "found")
     );
     let line = |start: &str| {
         let found = toml.lines().find(|line| line.starts_with(start));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalogue::Kind;
+use catalogue::FigureKind;
 use study::fit::{self, CatalogueKey, Recipe};
 use study::ledger::{self, Evidence, LedgerFile, LedgerRow};
 
@@ -45,7 +45,7 @@ fn every_fitted_figure_has_exactly_one_recipe() {
     let mut wrong = Vec::new();
     for (spot, figure) in &figures {
         let count = counts.get(spot).copied().unwrap_or_default();
-        let wanted = usize::from(figure.kind == Kind::Fitted);
+        let wanted = usize::from(figure.kind == FigureKind::Fitted);
         if count != wanted {
             let kind = figure.kind.name();
             wrong.push(format!(
@@ -145,7 +145,7 @@ fn recipes_and_rows_name_each_other() {
     for (id, (file, row)) in &rows {
         let reached = reached(file, &row.expression);
         for (spot, _) in figures.iter().filter(|(spot, figure)| {
-            figure.kind == Kind::Fitted
+            figure.kind == FigureKind::Fitted
                 && row.fixes.contains(&spot.fixed_as())
                 && reached.contains(spot)
         }) {

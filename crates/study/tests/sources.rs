@@ -87,10 +87,10 @@ fn every_row_named_as_a_source_exists() {
 
 #[test]
 fn what_the_model_is_set_by_names_its_rows() {
-    use catalogue::Kind;
+    use catalogue::FigureKind;
     let without: Vec<String> = built_in_figures()
         .into_iter()
-        .filter(|(_, figure)| matches!(figure.kind, Kind::Fitted | Kind::Measured))
+        .filter(|(_, figure)| matches!(figure.kind, FigureKind::Fitted | FigureKind::Measured))
         .filter(|(_, figure)| row_ids(&figure.source).is_empty())
         .map(|(owner, figure)| format!("{owner}: {} from {:?}", figure.key, figure.source))
         .collect();
@@ -100,12 +100,12 @@ fn what_the_model_is_set_by_names_its_rows() {
 /// Only a figure that was read in a document is called specified (decision 0067).
 #[test]
 fn a_specified_figure_was_read_in_its_document() {
-    use catalogue::Kind;
+    use catalogue::FigureKind;
     let unread = |source: &str| source.contains("not checked") || source.contains("from memory");
     let (of_kind, others): (Vec<_>, Vec<_>) = built_in_figures()
         .into_iter()
         .filter(|(_, figure)| unread(&figure.source))
-        .partition(|(_, figure)| figure.kind == Kind::Spec);
+        .partition(|(_, figure)| figure.kind == FigureKind::Spec);
     let wrong: Vec<String> = of_kind
         .into_iter()
         .map(|(owner, figure)| format!("{owner}: {} from {:?}", figure.key, figure.source))

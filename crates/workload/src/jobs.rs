@@ -17,7 +17,7 @@ use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 use super::in_flight::{InFlight, IoClass};
 use super::job::Job;
 use super::settings::{JobCopy, resolve};
-use super::thread::{Next, Stage, Thread};
+use super::thread::{IssueState, Stage, Thread};
 use statistics::{Measured, ThreadOutcome};
 use text::problem::Problems;
 
@@ -186,14 +186,14 @@ impl<'a> Jobs<'a> {
             thread.start(now, job);
         }
         match thread.issue(now, settings, job, &mut self.slots, submit) {
-            Next::Completion => {}
-            Next::At(at) => {
+            IssueState::Completion => {}
+            IssueState::At(at) => {
                 if one.armed != at {
                     one.armed = at;
                     self.timers.push(at, index);
                 }
             }
-            Next::Finished => {
+            IssueState::Finished => {
                 self.running -= 1;
                 if self.running == 0 {
                     self.phase += 1;

@@ -266,7 +266,7 @@ impl SingleLatencies {
 
 /// State of an outstanding command.
 #[derive(Clone, Copy, Debug, Default)]
-struct Outstanding {
+struct OutstandingRequest {
     due: Time,
     submitted: Time,
     bytes: u32,
@@ -290,7 +290,7 @@ pub struct Replay<'a> {
     due: Time,
     now: Time,
     free: Vec<u32>,
-    slots: Vec<Outstanding>,
+    slots: Vec<OutstandingRequest>,
     /// Results for reads, writes, trims, flushes.
     pub measured: [Measured; 4],
     /// Requests issued at each depth, in fio's depth classes.
@@ -381,7 +381,7 @@ impl<'a> Replay<'a> {
     fn issue(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
         let request = self.records[self.next].request();
         let id = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Outstanding::default());
+            self.slots.push(OutstandingRequest::default());
             self.slots.len() as u32 - 1
         });
         let (offset, bytes) = match request.op {
@@ -401,7 +401,7 @@ impl<'a> Replay<'a> {
         }
         // In a closed loop, a request starts when a slot is free.
         let due = if self.scale == 0 { now } else { self.due };
-        self.slots[id as usize] = Outstanding {
+        self.slots[id as usize] = OutstandingRequest {
             due,
             submitted: now,
             bytes,

@@ -44,12 +44,12 @@ pub(crate) fn directions(mix: Mix) -> &'static [Direction] {
 const KEYS: [&str; 3] = ["read", "write", "trim"];
 
 /// Collects the problems of one job.
-struct Check<'a> {
+struct JobCheck<'a> {
     job: &'a Job,
     problems: &'a mut Problems,
 }
 
-impl Check<'_> {
+impl JobCheck<'_> {
     fn add(&mut self, what: String, help: impl Into<String>) {
         self.problems.0.push(Problem {
             origin: format!("job {}", self.job.name),
@@ -275,7 +275,7 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
             phase += u32::from(job.stonewall);
         }
         let before = problems.0.len();
-        let mut check = Check {
+        let mut check = JobCheck {
             job,
             problems: &mut problems,
         };
@@ -373,7 +373,7 @@ fn unit_of(job: &Job, capacity: Capacity) -> u64 {
 
 /// Returns first byte and length of the range of one copy.
 fn extent(
-    check: &mut Check<'_>,
+    check: &mut JobCheck<'_>,
     job: &Job,
     copy: u32,
     capacity: Capacity,

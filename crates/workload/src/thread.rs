@@ -32,7 +32,7 @@ pub(crate) enum Stage {
 }
 
 /// State of a thread after it could issue.
-pub(crate) enum Next {
+pub(crate) enum IssueState {
     /// Waits for a completion (or for nothing).
     Completion,
     /// Must be called at this time.
@@ -46,7 +46,7 @@ enum Step {
     Issue(Command),
     /// Issues a sync and waits for it.
     Sync(Command),
-    Wait(Next),
+    Wait(IssueState),
 }
 
 /// A running copy of one job.
@@ -263,7 +263,7 @@ impl Thread {
         job: &Job,
         slots: &mut [InFlight],
         submit: &mut impl FnMut(Command),
-    ) -> Next {
+    ) -> IssueState {
         // Inlined here and in `issue_more`: a command that is stored for a call and loaded at once stalls (decision
         // 0120).
         let mut in_batch = 0;
@@ -271,12 +271,12 @@ impl Thread {
             Step::Issue(command) => submit(command),
             Step::Sync(flush) => {
                 submit(flush);
-                return Next::Completion;
+                return IssueState::Completion;
             }
             Step::Wait(next) => return next,
         }
         if self.fills_up(settings, job) {
-            return Next::Completion;
+            return IssueState::Completion;
         }
         self.issue_more(now, settings, job, slots, in_batch, submit)
     }
@@ -301,13 +301,13 @@ impl Thread {
         slots: &mut [InFlight],
         mut in_batch: u32,
         submit: &mut impl FnMut(Command),
-    ) -> Next {
+    ) -> IssueState {
         loop {
             match self.step(now, settings, job, slots, &mut in_batch) {
                 Step::Issue(command) => submit(command),
                 Step::Sync(flush) => {
                     submit(flush);
-                    return Next::Completion;
+                    return IssueState::Completion;
                 }
                 Step::Wait(next) => return next,
             }
@@ -344,7 +344,7 @@ impl Thread {
                 continue;
             }
             if self.sync_in_flight || !self.places.refilling() || self.places.filled_up() {
-                return Step::Wait(Next::Completion);
+                return Step::Wait(IssueState::Completion);
             }
             // A sync needs a free slot, as every I/O in fio does: at depth 1 the write has completed.
             if self.sync_due(job) {
@@ -365,7 +365,7 @@ impl Thread {
                     let batched = self.places.joins(in_batch);
                     self.command(now, io, batched, job, slots)
                 }
-                Err(due) => Step::Wait(Next::At(due)),
+                Err(due) => Step::Wait(IssueState::At(due)),
             };
         }
     }
@@ -404,7 +404,7 @@ impl Thread {
     /// Handles the end of the job: waits for outstanding I/Os, then syncs if the job asks for it, then ends.
     fn drain(&mut self, now: Time, job: &Job, slots: &mut [InFlight]) -> Step {
         if self.places.in_flight() > 0 || self.sync_in_flight {
-            return Step::Wait(Next::Completion);
+            return Step::Wait(IssueState::Completion);
         }
         match self.stage {
             Stage::Draining if job.end_fsync => {
@@ -413,10 +413,10 @@ impl Thread {
             }
             Stage::Draining | Stage::LastSync => {
                 self.stage = Stage::Finished;
-                Step::Wait(Next::Finished)
+                Step::Wait(IssueState::Finished)
             }
             Stage::Waiting | Stage::Running | Stage::BetweenPasses | Stage::Finished => {
-                Step::Wait(Next::Completion)
+                Step::Wait(IssueState::Completion)
             }
         }
     }
@@ -430,7 +430,7 @@ impl Thread {
     /// Counts a sync as outstanding, and returns its command.
     fn sync(&mut self, now: Time, slots: &mut [InFlight]) -> Step {
         let Some(id) = self.free.pop() else {
-            return Step::Wait(Next::Completion);
+            return Step::Wait(IssueState::Completion);
         };
         self.writes_since_sync = [0; 2];
         self.sync_in_flight = true;
@@ -446,7 +446,7 @@ impl Thread {
     }
 
     /// Returns the pause that is due; `None` if the thread may continue.
-    fn think(&mut self, now: Time, think: &ThinkTime) -> Option<Next> {
+    fn think(&mut self, now: Time, think: &ThinkTime) -> Option<IssueState> {
         let blocks = match think.by_issue {
             true => self.issued,
             false => self.completed,
@@ -454,10 +454,10 @@ impl Thread {
         let in_flight = self.places.in_flight();
         let pause = self.pauses.pause(now, think, blocks, in_flight)?;
         Some(match pause {
-            Pause::Until(at) => Next::At(at),
+            Pause::Until(at) => IssueState::At(at),
             Pause::Quiesce => {
                 self.places.refill();
-                Next::Completion
+                IssueState::Completion
             }
         })
     }
@@ -556,7 +556,7 @@ impl Thread {
         slots: &mut [InFlight],
     ) -> Step {
         let Some(id) = self.free.pop() else {
-            return Step::Wait(Next::Completion);
+            return Step::Wait(IssueState::Completion);
         };
         self.issued += 1;
         self.passes.issue(bytes);

@@ -6,7 +6,7 @@ use std::time::Instant;
 pub(super) const TICKS: f64 = 100.0;
 
 /// A point in time, by the kernel's counters.
-pub(super) struct Moment {
+pub(super) struct LoadSample {
     at: Instant,
     /// CPU seconds used by all programs.
     busy: f64,
@@ -14,9 +14,9 @@ pub(super) struct Moment {
     children: f64,
 }
 
-impl Moment {
+impl LoadSample {
     /// Returns the present time.
-    pub(super) fn now() -> Result<Moment, String> {
+    pub(super) fn now() -> Result<LoadSample, String> {
         let text = read("/proc/stat")?;
         let line = text.lines().next().unwrap_or_default();
         let fields: Vec<f64> = line
@@ -28,7 +28,7 @@ impl Moment {
         let [user, nice, system, _, _, hard, soft, ..] = fields[..] else {
             return Err("/proc/stat: not as expected".into());
         };
-        Ok(Moment {
+        Ok(LoadSample {
             at: Instant::now(),
             busy: (user + nice + system + hard + soft) / TICKS,
             children: cpu_seconds("self", 13)?,
@@ -37,7 +37,7 @@ impl Moment {
 
     /// Returns the processors that other programs have used since then; `ours` is the CPU time of a running child.
     pub(super) fn others(&self, ours: f64) -> Result<f64, String> {
-        let now = Moment::now()?;
+        let now = LoadSample::now()?;
         let used = now.busy - self.busy - (now.children - self.children) - ours;
         Ok(used.max(0.0) / now.at.duration_since(self.at).as_secs_f64())
     }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::{BenchServer, DEPTHS, Job, ROUNDS, ServerProcess, Store, job, perform, ratios, served};
+use super::{
+    BenchServer, BenchStore, DEPTHS, FioJob, ROUNDS, ServerProcess, job, perform, ratios, served,
+};
 use crate::shell::target;
 
 /// Smallest share of the IOPS that a client keeps while it is recorded.
@@ -12,10 +14,10 @@ const GOAL: f64 = 0.9;
 const WRITES: &str = "--rw=randwrite --norandommap --size=256M";
 const FLUSHED: &str = "--rw=randwrite --norandommap --size=256M --fsync=1";
 
-const JOBS: [Job; 3] = [
-    job(Store::Written, "writes", DEPTHS[0], WRITES),
-    job(Store::Written, "writes", DEPTHS[1], WRITES),
-    job(Store::Written, "write and flush", DEPTHS[0], FLUSHED),
+const JOBS: [FioJob; 3] = [
+    job(BenchStore::Written, "writes", DEPTHS[0], WRITES),
+    job(BenchStore::Written, "writes", DEPTHS[1], WRITES),
+    job(BenchStore::Written, "write and flush", DEPTHS[0], FLUSHED),
 ];
 
 /// The drive without and with a recording.
@@ -66,7 +68,7 @@ pub(crate) fn measure(seconds: u32) -> Result<(), String> {
 }
 
 /// Returns the IOPS of a job on a new server.
-fn rate(server: &BenchServer, job: &Job, folder: &Path, seconds: u32) -> Result<f64, String> {
+fn rate(server: &BenchServer, job: &FioJob, folder: &Path, seconds: u32) -> Result<f64, String> {
     let socket = folder.join("recording.sock");
     let up = ServerProcess::start(server, &socket)?;
     let uri = format!("nbd+unix:///{}?socket={}", server.export, socket.display());

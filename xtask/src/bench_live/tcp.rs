@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::load::Moment;
+use super::load::LoadSample;
 use super::{DEPTHS, ROUNDS, ServerProcess, at_all_depths, cores, ratios};
 use crate::shell::{is_there, output, program, target};
 
@@ -87,7 +87,7 @@ pub(super) fn measure(seconds: u32) -> Result<(), String> {
     let mut others: [Rounds; 2] = [ours.clone(), ours.clone()];
     for _ in 0..ROUNDS {
         cores::show();
-        let moment = Moment::now()?;
+        let moment = LoadSample::now()?;
         for (place, (iops, p99)) in nvme(seconds)?.into_iter().enumerate() {
             let depth = DEPTHS[place];
             println!("NVMe/TCP by bench-target  QD{depth:<3} {iops:>9.0} IOPS, p99 {p99:>7.1} us");

@@ -39,7 +39,7 @@ pub(super) const CLIENTS: [Client; 6] = [
 
 /// Task of a client in a round.
 #[derive(Debug)]
-pub(super) struct Task<'a> {
+pub(super) struct ClientTask<'a> {
     pub(super) folder: &'a Folder,
     pub(super) seed: u64,
     /// The last acknowledged commit; `None` on a new store. Clients with records of their own know more.
@@ -83,7 +83,7 @@ impl Client {
     }
 
     /// Starts this client for a task.
-    pub(super) fn start(self, task: &Task<'_>, tools: &guest::Tools) -> Result<Talk, String> {
+    pub(super) fn start(self, task: &ClientTask<'_>, tools: &guest::Tools) -> Result<Talk, String> {
         let script = |name: &str, text: &str| -> Result<PathBuf, String> {
             let path = task.folder.path(name);
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -100,7 +100,7 @@ impl Client {
     }
 }
 
-fn python(script: &Path, task: &Task<'_>) -> Command {
+fn python(script: &Path, task: &ClientTask<'_>) -> Command {
     let mut command = mortal(PYTHON);
     let (socket, notes) = (task.folder.text("nbd"), task.folder.text("notes"));
     let what = if task.works { "work" } else { "check" };

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::clients::Task;
+use super::clients::ClientTask;
 use super::server::mortal;
 use crate::shell::{output, program, run, target};
 
@@ -43,7 +43,7 @@ pub(super) struct Tools {
 pub(super) fn command(
     what: Program,
     file_system: FileSystem,
-    task: &Task<'_>,
+    task: &ClientTask<'_>,
     tools: &Tools,
 ) -> Result<Command, String> {
     let last = task

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::clients::{CLIENTS, Client};
 use super::endings::Ending;
-use super::shapes::{SHAPES, Shape};
+use super::shapes::{PoolShape, SHAPES};
 
 /// Kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Finding {
     pub(super) kind: Kind,
-    pub(super) shape: &'static Shape,
+    pub(super) shape: &'static PoolShape,
     pub(super) client: Client,
     /// Ending of the round after which it was detected.
     pub(super) how: String,
@@ -72,13 +72,13 @@ pub(super) struct Row {
 
 /// All counts and findings.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct SoakTable {
     rows: BTreeMap<(usize, usize, Ending), Row>,
     pub(super) findings: Vec<Finding>,
 }
 
-impl Table {
-    pub(super) fn row(&mut self, shape: &Shape, client: Client, ending: Ending) -> &mut Row {
+impl SoakTable {
+    pub(super) fn row(&mut self, shape: &PoolShape, client: Client, ending: Ending) -> &mut Row {
         let shape = SHAPES
             .iter()
             .position(|it| it.name == shape.name)
@@ -96,7 +96,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for SoakTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

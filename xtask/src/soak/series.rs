@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::clients::{Client, Talk, Task};
+use super::clients::{Client, ClientTask, Talk};
 use super::endings::{self, Ending};
 use super::guest::Tools;
 use super::random::Random;
-use super::report::{Finding, Kind, Table};
+use super::report::{Finding, Kind, SoakTable};
 use super::server::{Folder, Server, StartError};
-use super::shapes::{Member, Shape};
+use super::shapes::{Member, PoolShape};
 use crate::shell::program;
 
 /// Maximum time for a client to start and to check.
@@ -37,7 +37,7 @@ pub(super) struct Setting<'a> {
 #[derive(Debug)]
 pub(super) struct Series<'a> {
     setting: &'a Setting<'a>,
-    pub(super) shape: &'static Shape,
+    pub(super) shape: &'static PoolShape,
     pub(super) client: Client,
     folder: Folder,
     random: Random,
@@ -65,7 +65,7 @@ struct PreviousRound {
 impl<'a> Series<'a> {
     pub(super) fn new(
         setting: &'a Setting<'a>,
-        shape: &'static Shape,
+        shape: &'static PoolShape,
         client: Client,
         chosen: &[Ending],
     ) -> Result<Series<'a>, String> {
@@ -89,7 +89,7 @@ impl<'a> Series<'a> {
     }
 
     /// Runs one round.
-    pub(super) fn round(&mut self, table: &mut Table) -> Result<(), String> {
+    pub(super) fn round(&mut self, table: &mut SoakTable) -> Result<(), String> {
         if self.endings.is_empty() {
             self.endings.clone_from(&self.chosen);
             self.random.shuffle(&mut self.endings);
@@ -176,7 +176,7 @@ impl<'a> Series<'a> {
     /// Checks the pool after an old copy was put back: it must serve all acknowledged data or refuse to open, and all
     /// data again when the newest files are back. Then a new store begins, because a pool may continue without that
     /// member.
-    fn end_old_copy(&mut self, table: &mut Table) -> Result<(), String> {
+    fn end_old_copy(&mut self, table: &mut SoakTable) -> Result<(), String> {
         let Some(member) = self.newest else {
             return Ok(());
         };
@@ -202,7 +202,7 @@ impl<'a> Series<'a> {
     }
 
     /// Checks the last round.
-    pub(super) fn finish(&mut self, table: &mut Table) -> Result<(), String> {
+    pub(super) fn finish(&mut self, table: &mut SoakTable) -> Result<(), String> {
         self.end_old_copy(table)?;
         if self.before.is_none() {
             return Ok(());
@@ -224,7 +224,7 @@ impl<'a> Series<'a> {
     fn checked(
         &mut self,
         works: bool,
-        table: &mut Table,
+        table: &mut SoakTable,
     ) -> Result<Option<(Server, Talk)>, String> {
         let Setting {
             binary,
@@ -247,7 +247,7 @@ impl<'a> Series<'a> {
                 return Ok(None);
             }
         };
-        let task = Task {
+        let task = ClientTask {
             folder: &self.folder,
             seed,
             last: self.last.filter(|_| before.is_some()),
@@ -322,7 +322,7 @@ impl<'a> Series<'a> {
         before: &PreviousRound,
         what: String,
         kept: Option<PathBuf>,
-        table: &mut Table,
+        table: &mut SoakTable,
     ) {
         let row = table.row(self.shape, self.client, before.ending);
         match kind {

@@ -3,7 +3,7 @@
 
 /// A pool.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct PoolShape {
     /// Name on the command line.
     pub(super) name: &'static str,
     /// Expression that is served.
@@ -45,19 +45,19 @@ const fn of_array(name: &'static str) -> Member {
 }
 
 /// All shapes. 950 PRO and 960 PRO have a volatile cache, the P3700 one with power-loss protection, XPoint none.
-pub(super) const SHAPES: &[Shape] = &[
+pub(super) const SHAPES: &[PoolShape] = &[
     // Findings on this pool are not a fault of a tier. Faults are planted here, too.
-    Shape {
+    PoolShape {
         name: "one-drive",
         pool: "concat(950pro-256)",
         members: &[needed("950pro-256")],
     },
-    Shape {
+    PoolShape {
         name: "mirror",
         pool: "mirror(2*950pro-256; region=1MiB)",
         members: &[spare("950pro-256.0"), spare("950pro-256.1")],
     },
-    Shape {
+    PoolShape {
         name: "stripe-of-mirrors",
         pool: "stripe(2*mirror(2*p4801x-100; region=1MiB); chunk=64KiB)",
         members: &[
@@ -67,7 +67,7 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("p4801x-100.3"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "raidz",
         pool: "intent-log(main=raidz(3*950pro-256; parity=1); ram=256MiB)",
         members: &[
@@ -76,7 +76,7 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("950pro-256.2"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "raid5",
         pool: "raid5(3*950pro-256; chunk=64KiB, region=1MiB)",
         members: &[
@@ -85,7 +85,7 @@ pub(super) const SHAPES: &[Shape] = &[
             of_array("950pro-256.2"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "raid6",
         pool: "raid6(5*p4801x-100; chunk=16KiB, region=1MiB)",
         members: &[
@@ -96,7 +96,7 @@ pub(super) const SHAPES: &[Shape] = &[
             of_array("p4801x-100.4"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "log-raid5",
         pool: "intent-log(main=raid5(3*950pro-256; chunk=64KiB, region=1MiB), log=p4801x-100; ram=256MiB)",
         members: &[
@@ -106,17 +106,17 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("p4801x-100"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "cache-xpoint",
         pool: "write-back-cache(cache=optane-memory-16, capacity=950pro-256; buffer_limit=24MiB, segment=512KiB)",
         members: &[needed("optane-memory-16"), needed("950pro-256")],
     },
-    Shape {
+    PoolShape {
         name: "cache-volatile",
         pool: "write-back-cache(cache=950pro-256, capacity=960pro-512; durability=flush, buffer_limit=24MiB, segment=512KiB)",
         members: &[needed("950pro-256"), needed("960pro-512")],
     },
-    Shape {
+    PoolShape {
         name: "cache-plp",
         pool: "write-back-cache(cache=p3700-800, capacity=2*950pro-256; buffer_limit=24MiB, segment=512KiB)",
         members: &[
@@ -125,7 +125,7 @@ pub(super) const SHAPES: &[Shape] = &[
             needed("950pro-256.1"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "cache-mirror",
         pool: "write-back-cache(cache=mirror(2*p4801x-100; region=1MiB), capacity=mirror(2*950pro-256; region=1MiB); buffer_limit=24MiB, segment=512KiB)",
         members: &[
@@ -135,12 +135,12 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("950pro-256.1"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "log-drive",
         pool: "intent-log(main=950pro-256, log=p4801x-100; ram=256MiB)",
         members: &[needed("950pro-256"), spare("p4801x-100")],
     },
-    Shape {
+    PoolShape {
         name: "log-mirror",
         pool: "intent-log(main=mirror(2*950pro-256; region=1MiB), log=p4801x-100; ram=256MiB)",
         members: &[
@@ -149,7 +149,7 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("p4801x-100"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "log-raidz",
         pool: "intent-log(main=raidz(3*950pro-256; parity=1), log=p4801x-100; ram=256MiB)",
         members: &[
@@ -159,7 +159,7 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("p4801x-100"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "log-cache",
         pool: "intent-log(main=write-back-cache(cache=optane-memory-16, capacity=950pro-256; buffer_limit=24MiB, segment=512KiB), log=p4801x-100; ram=256MiB)",
         members: &[
@@ -168,12 +168,12 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("p4801x-100"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "read-cache",
         pool: "read-cache(cache=p4801x-100, main=950pro-256; line=16KiB)",
         members: &[spare("p4801x-100"), needed("950pro-256")],
     },
-    Shape {
+    PoolShape {
         name: "mirror-of-caches",
         pool: "mirror(2*write-back-cache(cache=optane-memory-16, capacity=950pro-256; buffer_limit=24MiB, segment=512KiB); region=1MiB)",
         members: &[
@@ -183,7 +183,7 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("950pro-256.1"),
         ],
     },
-    Shape {
+    PoolShape {
         name: "five-levels",
         pool: "mirror(2*write-back-cache(cache=mirror(2*p4801x-100; region=1MiB), capacity=stripe(2*concat(2*950pro-256)); buffer_limit=24MiB, segment=512KiB); region=1MiB)",
         members: &[

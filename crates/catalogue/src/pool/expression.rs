@@ -83,7 +83,7 @@ pub(super) fn read(file: &SourceFile) -> Result<ParsedPool, Problem> {
 }
 
 /// A parsed part.
-struct Part {
+struct ExpressionPart {
     role: Option<LocatedName>,
     count: usize,
     /// Name of the drive, or of the kind.
@@ -94,12 +94,12 @@ struct Part {
 enum PartKind {
     Drive,
     Pool {
-        parts: Vec<Part>,
+        parts: Vec<ExpressionPart>,
         settings: Vec<Key>,
     },
 }
 
-impl Part {
+impl ExpressionPart {
     /// Returns the name that the part has if it occurs once.
     fn called(&self) -> String {
         match (&self.what, &self.role) {
@@ -185,7 +185,7 @@ struct ExpandedPool {
 
 impl ExpandedPool {
     /// Adds a part and its contents as often as its count; returns the names.
-    fn add(&mut self, part: &Part) -> Vec<LocatedName> {
+    fn add(&mut self, part: &ExpressionPart) -> Vec<LocatedName> {
         let mut names = Vec::new();
         let called = part.called();
         for _ in 0..part.count {
@@ -217,7 +217,7 @@ impl ExpandedPool {
         names
     }
 
-    fn add_to(&mut self, keys: &mut Vec<Key>, part: &Part) {
+    fn add_to(&mut self, keys: &mut Vec<Key>, part: &ExpressionPart) {
         let mut names = self.add(part);
         let role = part.role.as_ref().map_or("members", |role| &role.text);
         let at = part
@@ -300,7 +300,7 @@ impl ExpressionParser<'_> {
             .ok_or_else(|| self.syntax_error(&format!("{what} is missing here"), help))
     }
 
-    fn part(&mut self, depth: usize) -> Result<Part, Problem> {
+    fn part(&mut self, depth: usize) -> Result<ExpressionPart, Problem> {
         let mut name = self.name("a drive, a kind or a role")?;
         let mut role = None;
         if self.sign('=') {
@@ -325,7 +325,7 @@ impl ExpressionParser<'_> {
             }
             true => self.inside(depth + 1)?,
         };
-        Ok(Part {
+        Ok(ExpressionPart {
             role,
             count,
             name,
@@ -348,7 +348,7 @@ impl ExpressionParser<'_> {
                 }
             }
         }
-        let role = |part: &Part| {
+        let role = |part: &ExpressionPart| {
             part.role
                 .as_ref()
                 .map_or("members", |it| &it.text)

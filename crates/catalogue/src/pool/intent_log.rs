@@ -7,7 +7,7 @@ use model::tier::{Autotrim, IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Sy
 
 use super::keys::{Fallback, Keys};
 use super::{KindReader, TierReader};
-use crate::Kind as FigureKind;
+use crate::FigureKind;
 use text::quantity::Rate;
 
 pub(super) const READER: KindReader = KindReader {

@@ -19,7 +19,7 @@ use toml_edit::Value;
 
 use super::outline::{Form, Key, LocatedName, TextRange};
 use crate::section::Findings;
-use crate::{Figure, Kind};
+use crate::{Figure, FigureKind};
 use text::problem::nearest;
 use text::quantity::{Bytes, Quantity, Rate, Share, Watts};
 use text::toml::{SourceFile, quoted};
@@ -30,7 +30,7 @@ pub(super) struct Fallback {
     /// Value as in a file, such as `5 ms`.
     pub(super) value: &'static str,
     /// Kind, such as `assumed`.
-    pub(super) kind: Kind,
+    pub(super) kind: FigureKind,
     /// Source, or the reason for an assumption.
     pub(super) source: &'static str,
 }
@@ -40,7 +40,7 @@ impl Fallback {
     pub(super) const fn assumed(value: &'static str, source: &'static str) -> Fallback {
         Fallback {
             value,
-            kind: Kind::Assumed,
+            kind: FigureKind::Assumed,
             source,
         }
     }
@@ -345,7 +345,7 @@ impl<'a> Keys<'a> {
         let found = self.find(key)?;
         let value = match &found.form {
             Form::Value(value) => {
-                figure.kind = Kind::Assumed;
+                figure.kind = FigureKind::Assumed;
                 figure.source = String::from("written for this pool");
                 value.clone()
             }
@@ -356,8 +356,8 @@ impl<'a> Keys<'a> {
                     figure.value
                 );
                 figure.kind = attributes
-                    .word("kind", &help, Kind::named)
-                    .unwrap_or(Kind::Assumed);
+                    .word("kind", &help, FigureKind::named)
+                    .unwrap_or(FigureKind::Assumed);
                 figure.source = attributes
                     .word("source", &help, |it| Some(it.to_owned()))
                     .unwrap_or_default();

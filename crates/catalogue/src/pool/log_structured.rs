@@ -8,7 +8,7 @@ use model::tier::{Kind as Tier, LogStructuredConfig, StructuredNodes};
 use super::cluster::{network, node};
 use super::keys::{Fallback, Keys};
 use super::{KindReader, TierReader};
-use crate::Kind;
+use crate::FigureKind;
 use text::quantity::{Rate, Share};
 
 pub(super) const READER: KindReader = KindReader {
@@ -40,7 +40,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
         bytes as u32
     };
     let overhead = Fallback {
-        kind: Kind::Spec,
+        kind: FigureKind::Spec,
         ..Fallback::assumed("11.6 %", LFS)
     };
     let mut share = |key, fallback| {

@@ -10,10 +10,10 @@ use crash::context::{Context, number_of_flush, sent_next};
 use crash::ext4::Ext4;
 use crash::log::Event;
 use crash::name::Name;
-use crash::places::{Owner, Place, merged, texts};
+use crash::places::{OwnedRange, Owner, merged, texts};
 use crash::search::Failure;
 use crash::xfs::Structures;
-use crash::{Fork, Kind, Log, Lost, Walk};
+use crash::{EventKind, Fork, Log, Lost, Walk};
 use serde_json::{Value, json};
 
 use super::guest::FileRange;
@@ -41,7 +41,7 @@ const SECTOR: usize = 512;
 pub(super) type Lister<'a> = dyn FnMut(&Walk<'_>) -> Vec<FileRange> + 'a;
 
 /// Explanation of a failure.
-pub(super) struct Cause {
+pub(super) struct FailureCause {
     /// Description of the power cut.
     cut: String,
     /// Lost writes.
@@ -54,23 +54,23 @@ pub(super) struct Cause {
 struct Part {
     command: u32,
     ranges: Vec<(u64, u64)>,
-    places: Vec<Place>,
+    places: Vec<OwnedRange>,
     context: Context,
 }
 
-impl Cause {
+impl FailureCause {
     /// Explains a failure; `None` if its image cannot be found.
     pub(super) fn from_failure(
         source: &Source,
         failure: &Failure,
         list: &mut Lister<'_>,
-    ) -> Option<Cause> {
+    ) -> Option<FailureCause> {
         let log = &source.log;
         let name: Name = failure.name.parse().ok()?;
         let (walk, lost) = name.find(&Walk::new(log, source.how)).ok()?;
         let image = walk.image(&lost);
         let finder = Finder::new(&walk, &image, list);
-        let part = |command: u32, places: Vec<Vec<Place>>, ranges: &[(u64, u64)]| Part {
+        let part = |command: u32, places: Vec<Vec<OwnedRange>>, ranges: &[(u64, u64)]| Part {
             command,
             ranges: ranges.to_vec(),
             places: merged(places.concat()),
@@ -97,7 +97,7 @@ impl Cause {
                 next.push(part(number, places, &range));
             }
         }
-        Some(Cause {
+        Some(FailureCause {
             cut: cut(&walk),
             lost,
             next,
@@ -132,7 +132,7 @@ impl Cause {
     }
 
     /// Returns the ranges of lost writes, and if nothing was lost of those not sent.
-    pub(super) fn places(&self) -> impl Iterator<Item = (&'static str, &Place)> {
+    pub(super) fn places(&self) -> impl Iterator<Item = (&'static str, &OwnedRange)> {
         let (state, parts) = match self.lost.is_empty() {
             true => ("not sent", &self.next),
             false => ("lost", &self.lost),
@@ -208,7 +208,7 @@ impl Part {
 }
 
 /// Returns the text of the first places.
-fn few(places: &[Place]) -> String {
+fn few(places: &[OwnedRange]) -> String {
     let all = texts(places);
     let mut text = all[..all.len().min(RANGES)].join("; ");
     if all.len() > RANGES {
@@ -226,7 +226,7 @@ fn cut(walk: &Walk<'_>) -> String {
     };
     text.push_str(&match log.events.get(moment.event) {
         Some(Event::Completed(number)) => match log.commands[*number as usize].kind {
-            Kind::Flush => format!("before flush {} completes", number_of_flush(log, *number)),
+            EventKind::Flush => format!("before flush {} completes", number_of_flush(log, *number)),
             kind => format!("before command {number}, a {}, completes", kind.word()),
         },
         _ => String::from("at the end of the log"),
@@ -259,15 +259,15 @@ impl<'f> Finder<'f> {
     }
 
     /// Returns the owners of ranges at the walk's moment, or at one of `later` moments after it.
-    fn owners(&self, from: &Walk<'_>, ranges: &[(u64, u64)], later: u32) -> Vec<Vec<Place>> {
+    fn owners(&self, from: &Walk<'_>, ranges: &[(u64, u64)], later: u32) -> Vec<Vec<OwnedRange>> {
         let unknown = |&(start, end): &(u64, u64)| {
-            vec![Place {
+            vec![OwnedRange {
                 start,
                 end,
                 owner: Owner::Unknown,
             }]
         };
-        let mut all: Vec<Vec<Place>> = ranges.iter().map(unknown).collect();
+        let mut all: Vec<Vec<OwnedRange>> = ranges.iter().map(unknown).collect();
         let mut walk = from.clone();
         for tries in 0..=later {
             let image = walk.image(&Lost::nothing(walk.undecided().len()));
@@ -278,7 +278,7 @@ impl<'f> Finder<'f> {
                 }
                 break;
             };
-            let look_up = |place: Place| match place.owner {
+            let look_up = |place: OwnedRange| match place.owner {
                 Owner::Unknown => files.places(self.image, place.start, place.end),
                 _ => vec![place],
             };
@@ -300,7 +300,7 @@ impl<'f> Finder<'f> {
     }
 
     /// Returns the owners of a range on an XFS.
-    fn on_xfs(&self, structures: Structures, (start, end): (u64, u64)) -> Vec<Place> {
+    fn on_xfs(&self, structures: Structures, (start, end): (u64, u64)) -> Vec<OwnedRange> {
         let file = |at: u64| {
             let mut found = self.listed.iter().filter_map(|files| {
                 let (from, file) = files.range(..=at).next_back()?;
@@ -319,7 +319,7 @@ impl<'f> Finder<'f> {
             });
             found.next()
         };
-        merged((start..end).step_by(SECTOR).map(|at| Place {
+        merged((start..end).step_by(SECTOR).map(|at| OwnedRange {
             start: at,
             end: end.min(at + SECTOR as u64),
             owner: (structures.owner(at).or_else(|| file(at))).unwrap_or(Owner::Unknown),

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use super::guest::{FileRange, GuestChecks};
-use super::resident::{self, Answer, Resident};
+use super::resident::{self, CheckerAnswer, Resident};
 use crate::progress::Progress;
 use crate::stop::Stop;
 
@@ -98,13 +98,13 @@ impl<'a> Checker<'a> {
             ["image", "acks", "tries"].map(|it| folder.join(it).display().to_string());
         let order = resident::order(&image, &acks, &tries, &case.name);
         match resident.ask(&order, self.command.limit)? {
-            Answer::Line(line) => {
+            CheckerAnswer::Line(line) => {
                 let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
                 idle.push(resident);
                 Ok(resident::judgement(&line))
             }
-            Answer::Late => Ok(hung(self.command.limit)),
-            Answer::Gone(status) => {
+            CheckerAnswer::Late => Ok(hung(self.command.limit)),
+            CheckerAnswer::Gone(status) => {
                 let complained = last_line(File::open(folder.join("stderr"))?)?;
                 Ok(resident::gone(status, complained))
             }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crash::search::{Class, Failure};
 
-use super::shown::{self, Outcome};
+use super::shown::{self, SearchOutcome};
 
 /// Rules, and the classes of failures that violate them.
 const RULES: [(&str, &[Class]); 4] = [
@@ -21,10 +21,10 @@ const RULES: [(&str, &[Class]); 4] = [
 ];
 
 /// Returns the XML.
-pub(super) fn xml(outcome: &Outcome<'_>) -> String {
+pub(super) fn xml(outcome: &SearchOutcome<'_>) -> String {
     let counts = outcome.report.counts;
     let name = escaped(&format!("drivelab crashtest {}", outcome.source.drive));
-    let cases: Vec<Case> = RULES.iter().flat_map(|it| cases(outcome, *it)).collect();
+    let cases: Vec<JunitCase> = RULES.iter().flat_map(|it| cases(outcome, *it)).collect();
     let failed = cases.iter().filter(|it| it.failure.is_some()).count();
     let skipped = cases.iter().filter(|it| it.skipped.is_some()).count();
     let totals = format!(
@@ -62,7 +62,7 @@ pub(super) fn xml(outcome: &Outcome<'_>) -> String {
 }
 
 /// A case of the suite.
-struct Case {
+struct JunitCase {
     name: String,
     /// Class, message and text.
     failure: Option<[String; 3]>,
@@ -70,7 +70,7 @@ struct Case {
     skipped: Option<&'static str>,
 }
 
-impl Case {
+impl JunitCase {
     fn write(&self, suite: &str, xml: &mut String) {
         let (name, suite) = (escaped(&self.name), suite.replace(' ', "."));
         let _ = write!(xml, "    <testcase classname=\"{suite}\" name=\"{name}\"");
@@ -92,22 +92,24 @@ impl Case {
 }
 
 /// Returns the cases of a rule: one for each failure, or one that passes.
-fn cases(outcome: &Outcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<Case> {
+fn cases(outcome: &SearchOutcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<JunitCase> {
     let failures = outcome.report.failures.iter().zip(&outcome.causes);
     let failures = failures.filter(|(it, _)| classes.contains(&it.class));
-    let cases = (1..).zip(failures).map(|(number, (failure, cause))| Case {
-        name: match number {
-            1 => rule.to_owned(),
-            number => format!("{rule} ({number})"),
-        },
-        failure: Some([
-            failure.class.word().to_owned(),
-            ::crashtest::report::title(failure),
-            text(outcome, failure, cause.as_ref()),
-        ]),
-        skipped: None,
-    });
-    let cases: Vec<Case> = cases.collect();
+    let cases = (1..)
+        .zip(failures)
+        .map(|(number, (failure, cause))| JunitCase {
+            name: match number {
+                1 => rule.to_owned(),
+                number => format!("{rule} ({number})"),
+            },
+            failure: Some([
+                failure.class.word().to_owned(),
+                ::crashtest::report::title(failure),
+                text(outcome, failure, cause.as_ref()),
+            ]),
+            skipped: None,
+        });
+    let cases: Vec<JunitCase> = cases.collect();
     if !cases.is_empty() {
         return cases;
     }
@@ -118,14 +120,18 @@ fn cases(outcome: &Outcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<Case> 
         "fsck" if !outcome.command.fsck => Some("not tested: add --fsck"),
         _ => None,
     };
-    vec![Case {
+    vec![JunitCase {
         name: rule.to_owned(),
         failure: None,
         skipped,
     }]
 }
 
-fn text(outcome: &Outcome<'_>, failure: &Failure, cause: Option<&super::Cause>) -> String {
+fn text(
+    outcome: &SearchOutcome<'_>,
+    failure: &Failure,
+    cause: Option<&super::FailureCause>,
+) -> String {
     let mut text = format!("{}\n", ::crashtest::report::title(failure));
     for (heading, fact) in shown::facts(outcome.source, failure, cause) {
         let _ = writeln!(text, "{heading:<10} {fact}");

@@ -1,8 +1,8 @@
 //! The report of a crash test as a page.
 
-use report::crash::{FailureText, FileRow, Page, Point};
+use report::crash::{CrashPage, FailureText, FileRow, Point};
 
-use super::shown::{self, Outcome};
+use super::shown::{self, SearchOutcome};
 
 const METHOD: &str = "The program ran once, and its writes were recorded. Power is cut before each completion that makes \
     data durable, and at the end: a cut at another time leaves no other image. At each crash point any subset of the \
@@ -10,7 +10,7 @@ const METHOD: &str = "The program ran once, and its writes were recorded. Power 
     earliest crash point that fail in the same way. Ranges are named by the file system's own structures.";
 
 /// Returns the bytes of the page.
-pub(super) fn html(outcome: &Outcome<'_>) -> String {
+pub(super) fn html(outcome: &SearchOutcome<'_>) -> String {
     let report = outcome.report;
     let verdict = match report.failures.len() {
         0 => format!("Passed: no image of {} fails.", report.counts.tried),
@@ -46,7 +46,7 @@ pub(super) fn html(outcome: &Outcome<'_>) -> String {
             });
         }
     }
-    report::crash::html(&Page {
+    report::crash::html(&CrashPage {
         title: format!("Crash test on {}", outcome.source.drive),
         verdict: vec![verdict, format!("Checker: {}", outcome.command.command)],
         facts: owned(shown::summary(outcome)),

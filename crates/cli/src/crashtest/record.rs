@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use catalogue::{DriveSheet, Settings};
 use crash::log::Note;
-use crash::{Kind, Log};
+use crash::{EventKind, Log};
 use live::nbd::{Nbd, unix_uri};
 use live::vhost_user::VhostUser;
 use live::{
@@ -69,19 +69,19 @@ const TOKENS: [Tokens; 2] = [
 ];
 
 /// The log of a program that has run.
-pub(super) struct Recording {
+pub(super) struct ProgramRecording {
     /// Socket, pipes and output of the program, and the log unless it has a place of its own.
     folder: TempDir,
     log: PathBuf,
     program: String,
 }
 
-impl Recording {
+impl ProgramRecording {
     /// Runs the program on a drive, and records it.
     ///
     /// # Errors
     /// The drive cannot be served, or the program fails.
-    pub(super) fn make(args: &Args, drive: &str) -> Result<Recording, Failure> {
+    pub(super) fn make(args: &Args, drive: &str) -> Result<ProgramRecording, Failure> {
         let executor = Executor::new(args)?;
         let sheet = crate::drive::load(drive, &Settings::default())?;
         let folder = super::temporary_folder();
@@ -95,7 +95,7 @@ impl Recording {
             file = Some(new.try_clone()?);
             Ok(())
         })?;
-        let recording = Recording {
+        let recording = ProgramRecording {
             folder,
             log,
             program: text_of(&args.program),
@@ -118,7 +118,7 @@ impl Recording {
     /// # Errors
     /// The program has not written anything.
     pub(super) fn check(&self, log: &Log) -> Result<(), Failure> {
-        if log.commands.iter().all(|it| it.kind == Kind::Flush) {
+        if log.commands.iter().all(|it| it.kind == EventKind::Flush) {
             return Err(bad(
                 format!("{}: wrote nothing to the drive", self.program),
                 "the program must write to the NBD export at DRIVELAB_URI, as `nbdinfo $DRIVELAB_URI` reads it",

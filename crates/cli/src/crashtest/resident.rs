@@ -20,7 +20,7 @@ pub(super) struct Resident {
 }
 
 /// Answer of a resident checker.
-pub(super) enum Answer {
+pub(super) enum CheckerAnswer {
     Line(String),
     /// None within the limit.
     Late,
@@ -53,15 +53,15 @@ impl Resident {
     }
 
     /// Sends the line of an image, and waits for the answer.
-    pub(super) fn ask(&mut self, line: &str, limit: Duration) -> io::Result<Answer> {
+    pub(super) fn ask(&mut self, line: &str, limit: Duration) -> io::Result<CheckerAnswer> {
         // A process that has ended is found by its output.
         let _ = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
         match self.answers.recv_timeout(limit) {
-            Ok(answer) => Ok(Answer::Line(answer)),
-            Err(RecvTimeoutError::Timeout) => Ok(Answer::Late),
+            Ok(answer) => Ok(CheckerAnswer::Line(answer)),
+            Err(RecvTimeoutError::Timeout) => Ok(CheckerAnswer::Late),
             Err(RecvTimeoutError::Disconnected) => {
                 self.kill();
-                Ok(Answer::Gone(self.child.wait()?))
+                Ok(CheckerAnswer::Gone(self.child.wait()?))
             }
         }
     }

@@ -7,24 +7,24 @@ use ::crashtest::{drives, report};
 use crash::choice::all_of;
 use crash::log::Event;
 use crash::name::name;
-use crash::search::{Failure, Report};
-use crash::{Kind, Log, Lost, Needs, Walk};
+use crash::search::{Failure, SearchReport};
+use crash::{EventKind, Log, Lost, Needs, Walk};
 use serde_json::{Value, json};
 use text::terminal::{Width, paragraph, plain, right};
 
 use super::JudgeCommand;
-use super::cause::{self, Cause, Lister};
+use super::cause::{self, FailureCause, Lister};
 use super::source::Source;
 
 /// Columns where standard output is not a terminal.
 const COLUMNS: u16 = 80;
 
 /// Result of a search, with what repeats and explains it.
-pub(super) struct Outcome<'a> {
+pub(super) struct SearchOutcome<'a> {
     pub(super) source: &'a Source,
-    pub(super) report: &'a Report,
+    pub(super) report: &'a SearchReport,
     /// Explanation of each failure.
-    pub(super) causes: Vec<Option<Cause>>,
+    pub(super) causes: Vec<Option<FailureCause>>,
     /// The check command.
     pub(super) command: JudgeCommand<'a>,
     /// Duration of the search.
@@ -80,7 +80,7 @@ fn before(log: &Log, event: usize) -> String {
     };
     let it = &log.commands[*number as usize];
     match it.kind {
-        Kind::Flush => String::from("flush completes"),
+        EventKind::Flush => String::from("flush completes"),
         kind if it.failed => format!("{} at {} fails", kind.word(), it.offset),
         kind => format!("{} at {} completes", kind.word(), it.offset),
     }
@@ -148,16 +148,16 @@ struct Sums {
 
 impl Sums {
     fn from_log(log: &Log) -> Sums {
-        let count = |kinds: &[Kind]| {
+        let count = |kinds: &[EventKind]| {
             let all = log.commands.iter();
             all.filter(|it| kinds.contains(&it.kind)).count()
         };
-        let written = log.commands.iter().filter(|it| it.kind == Kind::Write);
+        let written = log.commands.iter().filter(|it| it.kind == EventKind::Write);
         Sums {
-            writes: count(&[Kind::Write, Kind::Zeroes]),
+            writes: count(&[EventKind::Write, EventKind::Zeroes]),
             bytes: written.map(|it| it.bytes).sum(),
-            trims: count(&[Kind::Trim]),
-            flushes: count(&[Kind::Flush]),
+            trims: count(&[EventKind::Trim]),
+            flushes: count(&[EventKind::Flush]),
             fua: log.commands.iter().filter(|it| it.fua).count(),
         }
     }
@@ -238,7 +238,7 @@ fn description(source: &Source) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the description of the log and of the search: heading and text.
-pub(super) fn summary(outcome: &Outcome<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn summary(outcome: &SearchOutcome<'_>) -> Vec<(&'static str, String)> {
     let (report, seconds) = (outcome.report, outcome.seconds);
     let counts = report.counts;
     let tried = format!(
@@ -265,7 +265,7 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> Vec<(&'static str, String)> {
 
 /// Writes the report.
 pub(super) fn write_report(
-    outcome: &Outcome<'_>,
+    outcome: &SearchOutcome<'_>,
     width: Width,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -298,7 +298,7 @@ pub(super) fn write_report(
 pub(super) fn facts(
     source: &Source,
     failure: &Failure,
-    cause: Option<&Cause>,
+    cause: Option<&FailureCause>,
 ) -> Vec<(&'static str, String)> {
     let mut facts = vec![("smallest", report::smallest(&source.log, failure))];
     facts.extend(cause.into_iter().flat_map(|it| it.lines(&source.log)));
@@ -308,7 +308,7 @@ pub(super) fn facts(
     facts
 }
 
-impl Outcome<'_> {
+impl SearchOutcome<'_> {
     /// Returns the command that repeats a failure.
     pub(super) fn repeat_command(&self, failure: &Failure) -> String {
         format!(
@@ -345,7 +345,7 @@ fn print_json(value: &Value, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes the report as JSON.
-pub(super) fn json(outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (source, report) = (outcome.source, outcome.report);
     let counts = report.counts;
     let failures: Vec<Value> = { report.failures.iter().zip(&outcome.causes) }

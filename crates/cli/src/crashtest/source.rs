@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ::crashtest::drives::{WORST, WORST_LOSSES, losses};
 use crash::log::LogError;
-use crash::needs::Drive;
+use crash::needs::DriveProperties;
 use crash::{Assumptions, Head, Log, log_writes};
 
 use super::guest::{FileSystem, Mount};
@@ -211,7 +211,7 @@ fn foreign(path: &Path, base: Option<&Path>) -> Result<Log, Failure> {
 }
 
 /// Returns the drive whose losses are assumed.
-fn facts(args: &Args, log: &Log) -> Result<(String, Drive), Failure> {
+fn facts(args: &Args, log: &Log) -> Result<(String, DriveProperties), Failure> {
     match args.drive.as_deref() {
         Some(WORST) => Ok((WORST.into(), WORST_LOSSES)),
         Some(name) => {
@@ -226,7 +226,7 @@ fn facts(args: &Args, log: &Log) -> Result<(String, Drive), Failure> {
             }
         }
         None => {
-            let recorded = Drive {
+            let recorded = DriveProperties {
                 volatile: log.head.volatile,
                 part: log.head.part,
             };

@@ -17,7 +17,7 @@ use serde_json::Value;
 use study::measure::{MeasureSettings, Plan, arguments};
 use text::problem::Problems;
 
-use super::target::Target;
+use super::target::MeasuredTarget;
 use crate::failure::{Failure, on_command_line, write_stderr};
 use crate::stop::Stop;
 
@@ -86,14 +86,19 @@ impl Fio {
     ///
     /// # Errors
     /// It has none of them.
-    pub(super) fn engine(&self, asked: Option<&str>, target: &Target) -> Result<String, Problems> {
+    pub(super) fn engine(
+        &self,
+        asked: Option<&str>,
+        target: &MeasuredTarget,
+    ) -> Result<String, Problems> {
         let has = |engine: &&str| self.engines.iter().any(|it| it == engine);
         let wanted: &[&str] = match (&asked, target) {
-            (_, Target::Nbd { .. }) => &["nbd"],
+            (_, MeasuredTarget::Nbd { .. }) => &["nbd"],
             (Some(asked), _) => std::slice::from_ref(asked),
             (None, _) => &ENGINES,
         };
-        if let (Some(asked), Target::Nbd { .. }) = (asked.filter(|it| *it != "nbd"), target) {
+        if let (Some(asked), MeasuredTarget::Nbd { .. }) = (asked.filter(|it| *it != "nbd"), target)
+        {
             let what = format!("--ioengine {asked}: a URI is reached by fio's engine nbd alone");
             return Err(Problems(vec![on_command_line(what, "leave it out")]));
         }

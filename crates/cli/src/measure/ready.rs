@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use model::Span;
-use study::measure::{Device, Document, Host, MeasureOptions, MeasureSettings, Plan};
+use study::measure::{
+    Document, MeasureOptions, MeasureSettings, MeasuredDevice, MeasuredHost, Plan,
+};
 use text::digits::bytes_decimal;
 use text::problem::Problems;
 use text::words::listed;
@@ -11,7 +13,7 @@ use text::words::listed;
 use super::fio::Fio;
 use super::refusal::TargetState;
 use super::sysfs::Tree;
-use super::target::Target;
+use super::target::MeasuredTarget;
 use super::{Args, of_device};
 use crate::failure::on_command_line;
 use crate::limit::collect_problems;
@@ -21,22 +23,22 @@ use crate::output;
 const SMALLEST: u64 = 1 << 20;
 
 /// A completely checked measurement.
-pub(super) struct Ready {
+pub(super) struct CheckedMeasurement {
     pub(super) plan: Plan,
     pub(super) settings: MeasureSettings,
     pub(super) fio: Fio,
     pub(super) fresh: Document,
-    pub(super) target: Target,
+    pub(super) target: MeasuredTarget,
     /// Reasons for a refusal; only in a dry run, where the commands are still shown.
     pub(super) refused: Problems,
 }
 
-impl Ready {
+impl CheckedMeasurement {
     /// Reads and checks all parameters.
     ///
     /// # Errors
     /// All reasons why the measurement is impossible.
-    pub(super) fn read(args: &Args) -> Result<Ready, Problems> {
+    pub(super) fn read(args: &Args) -> Result<CheckedMeasurement, Problems> {
         let mut problems = Problems::default();
         let plan = Plan::named(&args.plan).and_then(|plan| match args.read_only {
             true => plan.reads_alone(),
@@ -44,7 +46,7 @@ impl Ready {
         });
         let plan = collect_problems(plan, &mut problems);
         let tree = Tree::of_the_machine();
-        let target = collect_problems(Target::open(&args.device, &tree), &mut problems);
+        let target = collect_problems(MeasuredTarget::open(&args.device, &tree), &mut problems);
         let fio = collect_problems(Fio::installed(), &mut problems);
         let outputs = output::requested_files([("--output", &args.output)]);
         let unwritable = output::problems(&outputs, &[Path::new(&args.device)]);
@@ -76,7 +78,7 @@ impl Ready {
             settings.engine = fio.working(settings.clone(), args.ioengine.is_some())?;
         }
         let (plan, asked) = shortened(plan, args, &device);
-        let host = Host {
+        let host = MeasuredHost {
             kernel: tree.kernel(),
             cpu: tree.cpu(),
             processors: tree.processors(),
@@ -85,7 +87,7 @@ impl Ready {
         };
         let notes = notes(&plan, &asked, &standing, device.size_bytes);
         let fresh = Document::new(device, host, asked, notes, &plan);
-        Ok(Ready {
+        Ok(CheckedMeasurement {
             plan,
             settings,
             fio,
@@ -97,7 +99,7 @@ impl Ready {
 }
 
 /// Returns problems of the requested time and size.
-fn of_extent(args: &Args, device: &Device) -> Problems {
+fn of_extent(args: &Args, device: &MeasuredDevice) -> Problems {
     let mut problems = Problems::default();
     if args
         .runtime
@@ -130,7 +132,7 @@ fn of_extent(args: &Args, device: &Device) -> Problems {
 }
 
 /// Returns the plan with the requested length, without steps that the device's blocks do not support.
-fn shortened(mut plan: Plan, args: &Args, device: &Device) -> (Plan, MeasureOptions) {
+fn shortened(mut plan: Plan, args: &Args, device: &MeasuredDevice) -> (Plan, MeasureOptions) {
     let runtime_s = args.runtime.map(Span::seconds);
     if let Some(seconds) = runtime_s {
         plan.shorten(seconds);

@@ -6,13 +6,13 @@
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use study::measure::Device;
+use study::measure::MeasuredDevice;
 use text::problem::Problems;
 use text::words::listed;
 
 use super::of_device;
 use super::sysfs::{Tree, Use};
-use super::target::Target;
+use super::target::MeasuredTarget;
 
 /// Kind of the name of a file.
 const PATH: &str = "its path";
@@ -37,24 +37,28 @@ pub(super) struct TargetState {
 
 impl TargetState {
     /// Inspects a target.
-    pub(super) fn inspect(target: &Target, device: &Device, tree: &Tree) -> TargetState {
+    pub(super) fn inspect(
+        target: &MeasuredTarget,
+        device: &MeasuredDevice,
+        tree: &Tree,
+    ) -> TargetState {
         let mut standing = TargetState {
             path: device.path.clone(),
             name: device.name.clone(),
             ..TargetState::default()
         };
         match target {
-            Target::Nbd { .. } => {
+            MeasuredTarget::Nbd { .. } => {
                 standing.kind = URI;
                 standing
                     .data
                     .push("it belongs to a server, and its content is unknown".into());
             }
-            Target::File { .. } => {
+            MeasuredTarget::File { .. } => {
                 standing.kind = PATH;
                 standing.data.push("it is a file with data".into());
             }
-            Target::Block { block, path } => {
+            MeasuredTarget::Block { block, path } => {
                 standing.kind = match device.serial {
                     Some(_) => "its serial number",
                     None => "what tells it from others",

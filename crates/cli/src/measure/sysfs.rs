@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use study::measure::Device;
+use study::measure::MeasuredDevice;
 
 /// Paths of the two file systems.
 pub(super) struct Tree {
@@ -17,7 +17,7 @@ pub(super) struct Tree {
 
 /// A block device.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Block {
+pub(super) struct BlockDevice {
     /// Folder of the device in sysfs.
     dir: PathBuf,
     /// Folder of the disk that it is, or is a partition of.
@@ -102,17 +102,17 @@ impl Tree {
     }
 
     /// Returns the device with this number.
-    pub(super) fn block(&self, major: u32, minor: u32) -> io::Result<Block> {
+    pub(super) fn block(&self, major: u32, minor: u32) -> io::Result<BlockDevice> {
         let dir = fs::canonicalize(self.sys.join(format!("dev/block/{major}:{minor}")))?;
         let disk = match dir.join("partition").is_file() {
             true => dir.parent().unwrap_or(&dir).to_owned(),
             false => dir.clone(),
         };
-        Ok(Block { dir, disk })
+        Ok(BlockDevice { dir, disk })
     }
 
     /// Returns the properties of the device; `path` is its name on the command line.
-    pub(super) fn device(&self, block: &Block, path: &str) -> Device {
+    pub(super) fn device(&self, block: &BlockDevice, path: &str) -> MeasuredDevice {
         let disk = |name: &str| text(block.disk.join(name));
         let serial = disk("device/serial")
             .or_else(|| disk("serial"))
@@ -139,7 +139,7 @@ impl Tree {
             let chosen = all.split(['[', ']']).nth(1);
             chosen.unwrap_or(&all).to_owned()
         });
-        Device {
+        MeasuredDevice {
             kind: "block".into(),
             name,
             path: path.to_owned(),
@@ -154,7 +154,7 @@ impl Tree {
     }
 
     /// Returns the names of its partitions.
-    pub(super) fn partitions(&self, block: &Block) -> Vec<String> {
+    pub(super) fn partitions(&self, block: &BlockDevice) -> Vec<String> {
         self.partitions_in(&block.dir)
     }
 
@@ -192,7 +192,7 @@ impl Tree {
     ///
     /// # Errors
     /// The list of mounts cannot be read.
-    pub(super) fn uses(&self, block: &Block) -> io::Result<Vec<Use>> {
+    pub(super) fn uses(&self, block: &BlockDevice) -> io::Result<Vec<Use>> {
         let (mut nodes, mut uses) = (Vec::new(), Vec::new());
         self.collect_devices(&block.dir, &mut nodes, &mut uses);
         let mounts = fs::read_to_string(self.proc.join("self/mountinfo"))?;
@@ -365,7 +365,7 @@ pub(super) mod tests {
             }
         }
 
-        pub(crate) fn device(&self, number: (u32, u32)) -> Device {
+        pub(crate) fn device(&self, number: (u32, u32)) -> MeasuredDevice {
             let tree = self.tree();
             let block = tree.block(number.0, number.1).expect("it is there");
             tree.device(&block, "/dev/it")

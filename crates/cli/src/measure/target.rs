@@ -5,34 +5,34 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
 use rustix::fs::{OFlags, major, minor};
-use study::measure::{self, Device};
+use study::measure::{self, MeasuredDevice};
 use text::problem::Problems;
 
 use super::of_device;
-use super::sysfs::{Block, Tree};
+use super::sysfs::{BlockDevice, Tree};
 
 /// Prefixes of NBD URIs, by the NBD project's uri.md.
 const NBD: [&str; 4] = ["nbd://", "nbds://", "nbd+unix://", "nbds+unix://"];
 
 /// A measured target.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Target {
+pub(super) enum MeasuredTarget {
     /// A block device.
-    Block { path: String, block: Block },
+    Block { path: String, block: BlockDevice },
     /// A regular file.
     File { path: String, bytes: u64 },
     /// An export of an NBD server.
     Nbd { uri: String },
 }
 
-impl Target {
+impl MeasuredTarget {
     /// Returns the target that the argument means.
     ///
     /// # Errors
     /// It is not something that can be measured.
-    pub(super) fn open(named: &str, tree: &Tree) -> Result<Target, Problems> {
+    pub(super) fn open(named: &str, tree: &Tree) -> Result<MeasuredTarget, Problems> {
         if NBD.iter().any(|start| named.starts_with(start)) {
-            return Ok(Target::Nbd {
+            return Ok(MeasuredTarget::Nbd {
                 uri: named.to_owned(),
             });
         }
@@ -46,10 +46,10 @@ impl Target {
                 let what = format!("the kernel does not list it in /sys ({error})");
                 refused(what, "a block device that is listed in /sys")
             })?;
-            return Ok(Target::Block { path, block });
+            return Ok(MeasuredTarget::Block { path, block });
         }
         match metadata.is_file() {
-            true if metadata.len() > 0 => Ok(Target::File {
+            true if metadata.len() > 0 => Ok(MeasuredTarget::File {
                 path,
                 bytes: metadata.len(),
             }),
@@ -65,8 +65,8 @@ impl Target {
     }
 
     /// Returns the properties of the target.
-    pub(super) fn device(&self, tree: &Tree) -> Device {
-        let other = |kind: &str, name: &str, size_bytes| Device {
+    pub(super) fn device(&self, tree: &Tree) -> MeasuredDevice {
+        let other = |kind: &str, name: &str, size_bytes| MeasuredDevice {
             kind: kind.to_owned(),
             name: name.to_owned(),
             path: name.to_owned(),
@@ -79,26 +79,26 @@ impl Target {
             scheduler: None,
         };
         match self {
-            Target::Block { path, block } => tree.device(block, path),
-            Target::File { path, bytes } => {
+            MeasuredTarget::Block { path, block } => tree.device(block, path),
+            MeasuredTarget::File { path, bytes } => {
                 let whole = fs::canonicalize(path).map(|it| it.display().to_string());
                 let name = whole.unwrap_or_else(|_| path.clone());
-                Device {
+                MeasuredDevice {
                     path: path.clone(),
                     ..other("file", &name, Some(*bytes))
                 }
             }
-            Target::Nbd { uri } => other("nbd", uri, None),
+            MeasuredTarget::Nbd { uri } => other("nbd", uri, None),
         }
     }
 
     /// Returns the target for fio.
     pub(super) fn for_fio(&self) -> measure::FioTarget {
         match self {
-            Target::Block { path, .. } | Target::File { path, .. } => {
+            MeasuredTarget::Block { path, .. } | MeasuredTarget::File { path, .. } => {
                 measure::FioTarget::Path(path.clone())
             }
-            Target::Nbd { uri } => measure::FioTarget::Nbd(uri.clone()),
+            MeasuredTarget::Nbd { uri } => measure::FioTarget::Nbd(uri.clone()),
         }
     }
 
@@ -108,7 +108,7 @@ impl Target {
     /// # Errors
     /// The device is in use, or cannot be opened.
     pub(super) fn claim(&self, writes: bool) -> Result<Option<File>, Problems> {
-        let (Target::Block { path, .. }, true) = (self, writes) else {
+        let (MeasuredTarget::Block { path, .. }, true) = (self, writes) else {
             return Ok(None);
         };
         let flags = OFlags::EXCL.bits() as i32;
@@ -153,7 +153,9 @@ mod tests {
             ("/dev/null", "neither a block device nor"),
             ("/nowhere/at/all", "No such file"),
         ] {
-            let said = Target::open(named, &tree).expect_err(named).to_string();
+            let said = MeasuredTarget::open(named, &tree)
+                .expect_err(named)
+                .to_string();
             assert!(said.contains(part) && said.contains("help"), "{said}");
         }
     }
@@ -162,7 +164,7 @@ mod tests {
     fn a_uri_is_an_export() {
         let tree = Tree::of_the_machine();
         let uri = "nbd+unix:///disk?socket=/run/s";
-        let target = Target::open(uri, &tree).expect("a URI");
+        let target = MeasuredTarget::open(uri, &tree).expect("a URI");
         assert_eq!(target.device(&tree).name, uri);
         assert_eq!(target.for_fio(), measure::FioTarget::Nbd(uri.into()));
         assert!(target.claim(true).is_ok_and(|claim| claim.is_none()));

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
 use crash::log::{Submission, Writer};
-use crash::{Head, Kind};
+use crash::{EventKind, Head};
 use tempfile::TempDir;
 
 use crate::rig::{guest_file, has};
@@ -293,7 +293,7 @@ fn with_errors(place: &Place) {
     let bitmap = 4096 * u64::from(bitmap);
     let right = &bytes[bitmap as usize..][..4096];
     for data in [&[0; 4096][..], right] {
-        for kind in [Kind::Write, Kind::Flush] {
+        for kind in [EventKind::Write, EventKind::Flush] {
             let submission = Submission {
                 kind,
                 fua: false,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crash::{Kind, Log};
+use crash::{EventKind, Log};
 use live::nbd::wire::command;
 
 use crate::rig::{BLOCK, Client, drivelab, end, serve, tell};
@@ -156,8 +156,8 @@ fn a_flush_before_the_acknowledgement_holds_and_lying_flushes_break_it() {
         (8, 8, 1)
     );
     assert_eq!(log.ending.as_deref(), Some("the server ended"));
-    let kinds: Vec<Kind> = log.commands.iter().map(|it| it.kind).collect();
-    assert_eq!(kinds[16..], [Kind::Trim, Kind::Zeroes]);
+    let kinds: Vec<EventKind> = log.commands.iter().map(|it| it.kind).collect();
+    assert_eq!(kinds[16..], [EventKind::Trim, EventKind::Zeroes]);
     assert_eq!(log.data(&log.commands[2]), [2; BLOCK]);
     assert!(log.commands.iter().all(|it| it.completed.is_some()));
 }

@@ -163,7 +163,10 @@ fn a_drive_in_hot_air_throttles_and_one_with_a_power_limit_does_not() {
     ]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("heat is simulated for a single drive"), "{said}");
+    assert!(
+        said.contains("heat is simulated for a single drive"),
+        "{said}"
+    );
 }
 
 #[test]

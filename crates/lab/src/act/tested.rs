@@ -11,7 +11,7 @@ use model::Span;
 use serde::{Deserialize, Serialize};
 use statistics::{AnatomyBands, Histogram};
 use text::digits::digits;
-use workload::act::{Buckets, Config, Interval, KINDS, Kind, Stop};
+use workload::act::{Buckets, Config, Interval, KINDS, RequestKind, StopReason};
 
 /// Limits on slow reads: (n, percent). The share of reads that take 2^n milliseconds or more must be below this
 /// percentage.
@@ -38,7 +38,7 @@ pub struct ActTest {
 pub struct ActResult {
     /// Configuration of the test.
     pub config: Config,
-    /// Latencies by [`Kind`].
+    /// Latencies by [`RequestKind`].
     pub latencies: [Histogram; KINDS],
     /// Latency breakdown of reads, by band of latency; time in ACT's queues is [`model::Part::QueueSlot`].
     pub bands: AnatomyBands,
@@ -51,7 +51,7 @@ pub struct ActResult {
     /// Length of the counted time.
     pub counted: Span,
     /// Reason of an early end by ACT itself, and its time after counting started.
-    pub stopped: Option<(Span, Stop)>,
+    pub stopped: Option<(Span, StopReason)>,
     /// Time before counting started.
     pub warm_up: Span,
     /// Length of a slice.
@@ -73,7 +73,7 @@ pub enum Reason {
     /// I/Os of this kind fell below their rate.
     Behind {
         /// Kind of I/O.
-        kind: Kind,
+        kind: RequestKind,
         /// Achieved rate per second.
         achieved: f64,
         /// Required rate per second.
@@ -87,7 +87,7 @@ pub enum Reason {
         asked: f64,
     },
     /// ACT ended the test.
-    Stopped(Stop),
+    Stopped(StopReason),
     /// I/Os failed.
     Errors(u64),
 }
@@ -102,10 +102,10 @@ impl fmt::Display for Reason {
                 asked,
             } => {
                 let what = match kind {
-                    Kind::LargeRead => "large reads",
-                    Kind::LargeWrite => "large writes",
-                    Kind::Write => "writes",
-                    Kind::Read | Kind::RawRead => "reads",
+                    RequestKind::LargeRead => "large reads",
+                    RequestKind::LargeWrite => "large writes",
+                    RequestKind::Write => "writes",
+                    RequestKind::Read | RequestKind::RawRead => "reads",
                 };
                 let (achieved, asked) = (digits(*achieved), digits(*asked));
                 write!(f, "{achieved} {what}/s of {asked}")
@@ -117,10 +117,10 @@ impl fmt::Display for Reason {
                     "ACT made {achieved} requests/s of {asked}: the host is the limit"
                 )
             }
-            Reason::Stopped(Stop::TooManyQueued) => write!(f, "too many requests in queues"),
-            Reason::Stopped(Stop::RequestsLag) => write!(f, "service threads cannot keep up"),
-            Reason::Stopped(Stop::LargeReadsLag) => write!(f, "large reads cannot keep up"),
-            Reason::Stopped(Stop::LargeWritesLag) => write!(f, "large writes cannot keep up"),
+            Reason::Stopped(StopReason::TooManyQueued) => write!(f, "too many requests in queues"),
+            Reason::Stopped(StopReason::RequestsLag) => write!(f, "service threads cannot keep up"),
+            Reason::Stopped(StopReason::LargeReadsLag) => write!(f, "large reads cannot keep up"),
+            Reason::Stopped(StopReason::LargeWritesLag) => write!(f, "large writes cannot keep up"),
             Reason::Errors(count) => write!(f, "{count} I/Os failed"),
         }
     }
@@ -128,22 +128,24 @@ impl fmt::Display for Reason {
 
 impl ActResult {
     /// Returns the latencies of one kind.
-    pub fn latency(&self, kind: Kind) -> &Histogram {
+    pub fn latency(&self, kind: RequestKind) -> &Histogram {
         &self.latencies[kind as usize]
     }
 
     /// Returns the I/Os per second of one kind.
-    pub fn rate(&self, kind: Kind) -> f64 {
+    pub fn rate(&self, kind: RequestKind) -> f64 {
         self.latency(kind).count() as f64 / self.counted.seconds().max(1e-9)
     }
 
     /// Returns the I/Os per second of one kind that the configuration requires.
-    pub fn required_rate(&self, kind: Kind) -> f64 {
+    pub fn required_rate(&self, kind: RequestKind) -> f64 {
         match kind {
-            Kind::Read | Kind::RawRead => f64::from(self.config.record_reads_per_second()),
-            Kind::LargeRead => self.config.large_reads_per_second(),
-            Kind::LargeWrite => self.config.large_writes_per_second(),
-            Kind::Write => f64::from(self.config.record_writes_per_second()),
+            RequestKind::Read | RequestKind::RawRead => {
+                f64::from(self.config.record_reads_per_second())
+            }
+            RequestKind::LargeRead => self.config.large_reads_per_second(),
+            RequestKind::LargeWrite => self.config.large_writes_per_second(),
+            RequestKind::Write => f64::from(self.config.record_writes_per_second()),
         }
     }
 
@@ -151,7 +153,7 @@ impl ActResult {
     pub fn percent_over(&self, power: usize) -> f64 {
         let mut all = Buckets::default();
         for interval in &self.intervals {
-            all.merge(&interval.kinds[Kind::Read as usize]);
+            all.merge(&interval.kinds[RequestKind::Read as usize]);
         }
         percent(&all, power)
     }
@@ -169,7 +171,7 @@ impl ActResult {
             .map(|slice| {
                 let mut sum = Buckets::default();
                 for interval in slice {
-                    sum.merge(&interval.kinds[Kind::Read as usize]);
+                    sum.merge(&interval.kinds[RequestKind::Read as usize]);
                 }
                 std::array::from_fn(|power| percent(&sum, power))
             })
@@ -206,7 +208,7 @@ impl ActResult {
         // A difference of one I/O at each end does not count.
         let behind =
             |achieved: f64, asked: f64| (achieved * seconds + 2.0) < KEPT_UP * asked * seconds;
-        for kind in [Kind::LargeRead, Kind::LargeWrite] {
+        for kind in [RequestKind::LargeRead, RequestKind::LargeWrite] {
             let (achieved, asked) = (self.rate(kind), self.required_rate(kind));
             if !self.latency_only && behind(achieved, asked) {
                 reasons.push(Reason::Behind {
@@ -226,7 +228,7 @@ impl ActResult {
                 }
             } else {
                 Reason::Behind {
-                    kind: Kind::Read,
+                    kind: RequestKind::Read,
                     achieved: made,
                     asked,
                 }

@@ -60,7 +60,7 @@ impl Pattern {
 
 /// Parameters of a measurement.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct BenchJob {
     /// Access pattern.
     pub pattern: Pattern,
     /// Bytes of a command.
@@ -79,7 +79,7 @@ pub struct Job {
 
 /// Result of a measurement.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct BenchResult {
     /// Commands that completed in the measured time.
     pub commands: u64,
     /// Commands that failed.
@@ -92,7 +92,7 @@ pub struct Measured {
     pub client_cpu_seconds: f64,
 }
 
-impl Measured {
+impl BenchResult {
     /// Returns the commands per second.
     pub fn iops(&self) -> f64 {
         if self.seconds > 0.0 {
@@ -237,7 +237,7 @@ impl Pipe {
 ///
 /// # Errors
 /// The reason why it cannot be measured.
-pub fn measure(uri: &Uri, job: &Job) -> Result<Measured, String> {
+pub fn measure(uri: &Uri, job: &BenchJob) -> Result<BenchResult, String> {
     match uri {
         Uri::NvmeTcp { address, nqn } => {
             let (pipe, session, _admin) = nvme::connect(address, nqn.as_deref(), job)?;
@@ -281,7 +281,7 @@ impl Offsets {
     }
 }
 
-fn run<S: Session>(mut pipe: Pipe, mut session: S, job: &Job) -> Result<Measured, String> {
+fn run<S: Session>(mut pipe: Pipe, mut session: S, job: &BenchJob) -> Result<BenchResult, String> {
     let blocks = session.bytes() / u64::from(job.block);
     if blocks == 0 || job.block > session.most() {
         return Err(format!(
@@ -307,7 +307,7 @@ fn run<S: Session>(mut pipe: Pipe, mut session: S, job: &Job) -> Result<Measured
     let mut idle: Vec<u16> = (0..job.depth).collect();
     let start = Instant::now();
     let (begin, end) = (start + job.ramp, start + job.ramp + job.time);
-    let mut measured = Measured {
+    let mut measured = BenchResult {
         commands: 0,
         errors: 0,
         seconds: 0.0,

@@ -2,7 +2,7 @@
 //!
 //! Source: the NBD protocol, <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md>.
 
-use super::{ClientSocket, Job, Pipe, Session};
+use super::{BenchJob, ClientSocket, Pipe, Session};
 use crate::outbox::Outbox;
 
 const MAGIC: u64 = 0x4e42_444d_4147_4943;
@@ -59,7 +59,7 @@ fn take(pipe: &mut Pipe, gathered: &mut Vec<u8>, bytes: usize) -> Result<Vec<u8>
 pub(super) fn connect(
     socket: ClientSocket,
     export: &str,
-    job: &Job,
+    job: &BenchJob,
 ) -> Result<(Pipe, Export), String> {
     let mut pipe = Pipe::new(socket)?;
     let mut gathered = Vec::new();

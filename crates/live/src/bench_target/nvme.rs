@@ -1,6 +1,6 @@
 //! The client of NVMe/TCP: an admin connection, which remains idle, and one I/O queue.
 
-use super::{ClientSocket, Job, Pipe, Session};
+use super::{BenchJob, ClientSocket, Pipe, Session};
 use crate::nvme::DISCOVERY_NQN;
 use crate::nvme::admin::opcode as admin;
 use crate::nvme::controller::property;
@@ -139,7 +139,7 @@ pub(super) struct BenchQueue {
 pub(super) fn connect(
     address: &str,
     nqn: Option<&str>,
-    job: &Job,
+    job: &BenchJob,
 ) -> Result<(Pipe, BenchQueue, Admin), String> {
     let name = match nqn {
         Some(nqn) => nqn.to_owned(),

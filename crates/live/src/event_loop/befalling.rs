@@ -4,7 +4,7 @@ use super::EventLoop;
 use crate::clock::Wall;
 use workload::faults::{Fault, Target, Timing};
 
-use crate::port::{Ending, Notice};
+use crate::port::{ConnectionEnd, Notice};
 use crate::served::TriggeredFault;
 
 impl EventLoop {
@@ -105,7 +105,7 @@ impl EventLoop {
                 self.tell_all(index, Notice::PowerCut);
             }
             Fault::Drop => {
-                let gone = Ending::Failed("dropped on demand".into());
+                let gone = ConnectionEnd::Failed("dropped on demand".into());
                 for id in 0..self.places.numbers() {
                     let place = self.places.get_mut(id);
                     let endpoint = place.and_then(|it| it.endpoint.as_ref());

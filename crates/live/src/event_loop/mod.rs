@@ -27,15 +27,15 @@ use rustix::event::epoll;
 
 use listeners::Listeners;
 use log::Log;
-use pace::Pace;
+use pace::ClientPace;
 use places::EndpointTable;
 use schedule::Schedule;
-pub use switches::{Stop, Switches};
+pub use switches::{StopSwitch, Switches};
 
 use crate::clock::{Clock, Wall};
 use crate::lateness::Lateness;
 use crate::limits::ConnectionLimits;
-use crate::port::{Ending, Endpoint, Front, LoopRequest, Notice, Port, Ready};
+use crate::port::{ConnectionEnd, Endpoint, Front, LoopRequest, Notice, Port, Ready};
 use crate::served::{Reply, ServedDevice};
 
 /// Interval of ticks to endpoints.
@@ -69,7 +69,7 @@ pub struct EventLoop {
     /// The clock's last value: read once for all input of one check, and once for all replies of one time.
     now: Wall,
     active: Wall,
-    pace: Pace,
+    pace: ClientPace,
     /// Number of commands completed in the last turn.
     answered: usize,
     next_tick: Wall,
@@ -125,7 +125,7 @@ impl EventLoop {
             scratch: Vec::new(),
             now: Wall::default(),
             active: Wall::default(),
-            pace: Pace::default(),
+            pace: ClientPace::default(),
             answered: 0,
             next_tick: Wall::default(),
             next_save: Wall::default(),
@@ -137,7 +137,7 @@ impl EventLoop {
     }
 
     /// Returns a switch that ends the loop.
-    pub fn stopper(&self) -> Stop {
+    pub fn stopper(&self) -> StopSwitch {
         self.switches.stopper()
     }
 
@@ -209,7 +209,7 @@ impl EventLoop {
         }
     }
 
-    /// Serves until [`Stop::stop`], then drains: commands in flight complete and their replies are sent.
+    /// Serves until [`StopSwitch::stop`], then drains: commands in flight complete and their replies are sent.
     ///
     /// # Errors
     /// Errors of `epoll_wait`.
@@ -298,7 +298,7 @@ impl EventLoop {
         found
     }
 
-    /// Naps to collect commands if no client waits for the loop, see [`Pace`]. Returns whether it did.
+    /// Naps to collect commands if no client waits for the loop, see [`ClientPace`]. Returns whether it did.
     fn nap(&mut self) -> bool {
         let answered = std::mem::take(&mut self.answered);
         if answered == 0 || !self.clock.free() || self.places.any_polling() {
@@ -492,7 +492,7 @@ impl EventLoop {
     fn call(
         &mut self,
         id: u32,
-        what: impl FnOnce(&mut dyn Endpoint, &mut Port<'_>) -> Result<(), Ending>,
+        what: impl FnOnce(&mut dyn Endpoint, &mut Port<'_>) -> Result<(), ConnectionEnd>,
     ) {
         self.with_port(id, true, what);
     }
@@ -502,7 +502,7 @@ impl EventLoop {
         &mut self,
         id: u32,
         dirty: bool,
-        what: impl FnOnce(&mut dyn Endpoint, &mut Port<'_>) -> Result<(), Ending>,
+        what: impl FnOnce(&mut dyn Endpoint, &mut Port<'_>) -> Result<(), ConnectionEnd>,
     ) {
         let all = self.places.held;
         let Some(place) = self.places.get_mut(id) else {
@@ -536,12 +536,12 @@ impl EventLoop {
         }
     }
 
-    fn end(&mut self, id: u32, ending: &Ending) {
+    fn end(&mut self, id: u32, ending: &ConnectionEnd) {
         let name = self.places.end(id);
         let how = match ending {
-            Ending::Left => None,
-            Ending::Broke(how) => Some(("ended", how)),
-            Ending::Failed(what) => Some(("failed", what)),
+            ConnectionEnd::Left => None,
+            ConnectionEnd::Broke(how) => Some(("ended", how)),
+            ConnectionEnd::Failed(what) => Some(("failed", what)),
         };
         if let Some((word, how)) = how {
             self.log

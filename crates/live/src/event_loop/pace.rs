@@ -148,7 +148,7 @@ fn cpu_ns() -> u64 {
 
 /// State of the clients' pace.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(super) struct ClientPace {
     /// Mean time until the next command, in nanoseconds.
     gap_ns: u64,
     /// Maximum mean time for spinning, in nanoseconds.
@@ -168,16 +168,16 @@ pub(super) struct Pace {
     naps: NapPolicy,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace::with_cpu_clock(cpu_ns)
+impl Default for ClientPace {
+    fn default() -> ClientPace {
+        ClientPace::with_cpu_clock(cpu_ns)
     }
 }
 
-impl Pace {
+impl ClientPace {
     /// Returns the initial state; `cpu_ns` returns this thread's CPU time.
-    fn with_cpu_clock(cpu_ns: fn() -> u64) -> Pace {
-        Pace {
+    fn with_cpu_clock(cpu_ns: fn() -> u64) -> ClientPace {
+        ClientPace {
             gap_ns: 0,
             soon_ns: SOON.ns(),
             cpu_ns,
@@ -297,7 +297,7 @@ mod tests {
 
     /// Simulates a client with commands this far apart; returns how many of the last hundred were waited for by
     /// spinning.
-    fn spun(pace: &mut Pace, gap: Span) -> u32 {
+    fn spun(pace: &mut ClientPace, gap: Span) -> u32 {
         pace.welcome(Wall::from_ns(0));
         let mut spun = 0;
         for round in 0..1_000 {
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn it_spins_for_those_who_are_quick_and_sleeps_for_others() {
-        let mut pace = Pace::with_cpu_clock(none);
+        let mut pace = ClientPace::with_cpu_clock(none);
         assert_eq!(spun(&mut pace, Span::from_us(5)), 100);
         assert!(spun(&mut pace, Span::from_us(40)) < 10);
         assert!(spun(&mut pace, Span::from_us(100)) < 10);
@@ -327,7 +327,7 @@ mod tests {
         // A client that sends its next command 20 or 35 us after an answer; a command after a sleep costs 8 or 33 us.
         for (each_us, gap_us, spins) in [(8, 20, false), (8, 10, true), (33, 35, true)] {
             CPU_NS.set(0);
-            let mut pace = Pace::with_cpu_clock(|| CPU_NS.get());
+            let mut pace = ClientPace::with_cpu_clock(|| CPU_NS.get());
             // The first commands are late, so the loop sleeps for them.
             let mut spun = 0;
             for round in 0..8_000 {
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn it_finds_out_that_a_client_is_quick_once_it_need_not_sleep() {
-        let mut pace = Pace::default();
+        let mut pace = ClientPace::default();
         spun(&mut pace, Span::from_us(40));
         // While the loop sleeps, the client sleeps too and wakes up late; after a few immediate answers it does not
         // sleep any more.
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn it_tries_to_spin_for_less_than_one_command_in_two_hundred() {
-        let mut pace = Pace::default();
+        let mut pace = ClientPace::default();
         pace.welcome(Wall::from_ns(0));
         let mut tries = 0;
         for round in 0..200_000 {
@@ -371,7 +371,7 @@ mod tests {
     }
 
     /// Returns the share of time with naps, for a client that takes `each_us` for a command and has `depth` in flight.
-    fn napping(pace: &mut Pace, now: &mut u64, each_us: u64, depth: u64) -> f64 {
+    fn napping(pace: &mut ClientPace, now: &mut u64, each_us: u64, depth: u64) -> f64 {
         pace.welcome(Wall::from_ns(*now));
         let start = *now;
         let mut napped = 0;
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn it_naps_while_clients_do_not_wait_for_answers() {
-        let mut pace = Pace::default();
+        let mut pace = ClientPace::default();
         let now = &mut 0;
         assert!(napping(&mut pace, now, 5, 32) > 0.95);
         for (each_us, depth) in [(5, 1), (5, 4), (1, 16), (100, 1)] {

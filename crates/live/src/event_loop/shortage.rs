@@ -5,7 +5,7 @@
 
 use super::EventLoop;
 use crate::clock::Wall;
-use crate::port::Ending;
+use crate::port::ConnectionEnd;
 
 impl EventLoop {
     /// While a client waits for memory that others hold, ends the idle connection that holds most of it. Called every
@@ -32,7 +32,7 @@ impl EventLoop {
                 patience.seconds(),
                 bytes as f64 / f64::from(1 << 20)
             );
-            self.end(id, &Ending::Failed(why));
+            self.end(id, &ConnectionEnd::Failed(why));
         }
     }
 }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 /// Ends a running loop, from any thread.
 #[derive(Clone, Debug)]
-pub struct Stop(Arc<UnixStream>);
+pub struct StopSwitch(Arc<UnixStream>);
 
-impl Stop {
+impl StopSwitch {
     /// Asks the loop to drain and return.
     pub fn stop(&self) {
         use std::io::Write;
@@ -32,7 +32,7 @@ impl Stop {
 #[derive(Debug)]
 pub struct Switches {
     pub(super) stopped: UnixStream,
-    stop: Stop,
+    stop: StopSwitch,
     pub(super) cut: UnixStream,
     power: UnixStream,
 }
@@ -50,7 +50,7 @@ impl Switches {
         }
         Ok(Switches {
             stopped,
-            stop: Stop(Arc::new(stop)),
+            stop: StopSwitch(Arc::new(stop)),
             cut,
             power,
         })
@@ -63,7 +63,7 @@ impl Switches {
     }
 
     /// Returns the switch that ends the loop.
-    pub fn stopper(&self) -> Stop {
+    pub fn stopper(&self) -> StopSwitch {
         self.stop.clone()
     }
 

@@ -9,7 +9,7 @@ use super::wire::{
 };
 use super::{CONTEXT, CONTEXT_ID, LARGEST, NegotiatedOptions};
 use crate::outbox::Outbox;
-use crate::port::{Ending, Port};
+use crate::port::{ConnectionEnd, Port};
 use crate::served::ServedDevice;
 
 /// Maximum bytes of an option.
@@ -43,7 +43,7 @@ enum Encryption {
 }
 
 /// Next step of the negotiation.
-pub(super) enum Progress {
+pub(super) enum HandshakeProgress {
     /// The negotiation continues.
     More,
     /// TLS begins, followed by the negotiation from its beginning.
@@ -97,34 +97,34 @@ impl Handshake {
         names: &[String],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(usize, Progress), Ending> {
+    ) -> Result<(usize, HandshakeProgress), ConnectionEnd> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
             if self.flags.is_none() {
                 if rest.len() < 4 {
-                    return Ok((used, Progress::More));
+                    return Ok((used, HandshakeProgress::More));
                 }
                 let flags = be32(rest, 0);
                 if flags & u32::from(FIXED_NEWSTYLE) == 0
                     || flags & !u32::from(FIXED_NEWSTYLE | NO_ZEROES) != 0
                 {
-                    return Err(Ending::broke(format!("client flags {flags:#x}")));
+                    return Err(ConnectionEnd::broke(format!("client flags {flags:#x}")));
                 }
                 self.flags = Some(flags);
                 used += 4;
                 continue;
             }
             if rest.len() < 16 {
-                return Ok((used, Progress::More));
+                return Ok((used, HandshakeProgress::More));
             }
             if rest[..8] != *OPTION_MAGIC {
-                return Err(Ending::broke("an option without its magic"));
+                return Err(ConnectionEnd::broke("an option without its magic"));
             }
             let (number, length) = (be32(rest, 8), be32(rest, 12));
             self.options += 1;
             if length > LARGEST_OPTION || self.options > MOST_OPTIONS {
-                return Err(Ending::broke(format!(
+                return Err(ConnectionEnd::broke(format!(
                     "option {number} of {length} bytes, the {}th",
                     self.options
                 )));
@@ -133,11 +133,11 @@ impl Handshake {
             if rest.len() < whole {
                 // Counted again when it is complete.
                 self.options -= 1;
-                return Ok((used, Progress::More));
+                return Ok((used, HandshakeProgress::More));
             }
             used += whole;
             match self.option(number, &rest[16..whole], names, out, port)? {
-                Progress::More => {}
+                HandshakeProgress::More => {}
                 progress => return Ok((used, progress)),
             }
         }
@@ -150,23 +150,23 @@ impl Handshake {
         names: &[String],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<Progress, Ending> {
+    ) -> Result<HandshakeProgress, ConnectionEnd> {
         match number {
             option::ABORT => {
                 out.push(&option_reply(number, answer::ACK, 0));
-                return Err(Ending::Left);
+                return Err(ConnectionEnd::Left);
             }
             option::STARTTLS if self.encryption == Encryption::Awaited && data.is_empty() => {
                 out.push(&option_reply(number, answer::ACK, 0));
                 self.begin_tls();
-                return Ok(Progress::Tls);
+                return Ok(HandshakeProgress::Tls);
             }
             option::STARTTLS if self.encryption != Encryption::None => {
                 refuse(out, number, answer::ERR_INVALID, "TLS has begun, or data");
             }
             // The reply to this option cannot carry an error.
             option::EXPORT_NAME if self.encryption == Encryption::Awaited => {
-                return Err(Ending::broke("a client without TLS"));
+                return Err(ConnectionEnd::broke("a client without TLS"));
             }
             _ if self.encryption == Encryption::Awaited => {
                 refuse(out, number, answer::ERR_TLS_REQD, "TLS is required");
@@ -194,7 +194,7 @@ impl Handshake {
             }
             _ => refuse(out, number, answer::ERR_UNSUP, "not supported"),
         }
-        Ok(Progress::More)
+        Ok(HandshakeProgress::More)
     }
 
     fn negotiated(&self, export: usize, port: &mut Port<'_>) -> NegotiatedOptions {
@@ -213,15 +213,15 @@ impl Handshake {
         names: &[String],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<Progress, Ending> {
+    ) -> Result<HandshakeProgress, ConnectionEnd> {
         let export = find(names, data)
-            .ok_or_else(|| Ending::broke(format!("no export `{}`", data.escape_ascii())))?;
+            .ok_or_else(|| ConnectionEnd::broke(format!("no export `{}`", data.escape_ascii())))?;
         out.push(&port.drive(export).bytes().to_be_bytes());
         out.push(&abilities(self.structured, port.drive(export)).to_be_bytes());
         if self.flags.unwrap_or(0) & u32::from(NO_ZEROES) == 0 {
             out.push(&[0; 124]);
         }
-        Ok(Progress::Commands(self.negotiated(export, port)))
+        Ok(HandshakeProgress::Commands(self.negotiated(export, port)))
     }
 
     fn info(
@@ -231,14 +231,14 @@ impl Handshake {
         names: &[String],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Progress {
+    ) -> HandshakeProgress {
         let Some((name, wanted)) = name_and_numbers(data) else {
             refuse(out, number, answer::ERR_INVALID, "lengths do not fit");
-            return Progress::More;
+            return HandshakeProgress::More;
         };
         let Some(export) = find(names, name) else {
             refuse(out, number, answer::ERR_UNKNOWN, "no such export");
-            return Progress::More;
+            return HandshakeProgress::More;
         };
         let drive = port.drive(export);
         let mut tell = |kind: u16, data: &[u8]| {
@@ -262,9 +262,9 @@ impl Handshake {
         tell(about::BLOCK_SIZE, &sizes.map(u32::to_be_bytes).concat());
         out.push(&option_reply(number, answer::ACK, 0));
         if number == option::GO {
-            Progress::Commands(self.negotiated(export, port))
+            HandshakeProgress::Commands(self.negotiated(export, port))
         } else {
-            Progress::More
+            HandshakeProgress::More
         }
     }
 

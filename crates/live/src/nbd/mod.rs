@@ -15,10 +15,10 @@ use model::Op;
 use slab::Slab;
 
 use crate::outbox::Outbox;
-use crate::port::{Ending, Endpoint, Front, Notice, Port, Socket};
+use crate::port::{ConnectionEnd, Endpoint, Front, Notice, Port, Socket};
 use crate::served::{Outcome, Reply, IoRequest};
 use crate::stream::{Connection, Stream};
-use handshake::{Handshake, Progress};
+use handshake::{Handshake, HandshakeProgress};
 use tls::{Credentials, TlsConnection};
 use wire::{chunk, command, error, flag};
 
@@ -154,7 +154,7 @@ impl NbdConnection {
         agreed: NegotiatedOptions,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<usize, Ending> {
+    ) -> Result<usize, ConnectionEnd> {
         let mut used = 0;
         loop {
             if self.incoming.is_some() {
@@ -168,7 +168,7 @@ impl NbdConnection {
                 return Ok(used);
             }
             let request = wire::NbdRequest::parse(rest)
-                .ok_or_else(|| Ending::broke("a request without its magic"))?;
+                .ok_or_else(|| ConnectionEnd::broke("a request without its magic"))?;
             let payload = match request.command {
                 command::READ | command::WRITE => request.length.min(LARGEST),
                 _ => 0,
@@ -179,7 +179,7 @@ impl NbdConnection {
             used += wire::NbdRequest::BYTES;
             self.command(request, agreed, out, port)?;
             if self.leaving && self.pending.is_empty() {
-                return Err(Ending::Left);
+                return Err(ConnectionEnd::Left);
             }
         }
     }
@@ -190,16 +190,16 @@ impl NbdConnection {
         agreed: NegotiatedOptions,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         let drive = port.drive(agreed.export);
         if drive.block() != agreed.block {
-            return Err(Ending::Failed("the drive's format has changed".into()));
+            return Err(ConnectionEnd::Failed("the drive's format has changed".into()));
         }
         let wrong = request_error(&request, drive.bytes(), drive.block(), agreed);
         match request.command {
             command::WRITE if request.length > LARGEST => {
                 // Its data would have to be read and discarded, although the client was told the limit.
-                return Err(Ending::broke(format!(
+                return Err(ConnectionEnd::broke(format!(
                     "a write of {} bytes",
                     request.length
                 )));
@@ -434,7 +434,7 @@ fn data(cookie: u64, reply: &Reply, agreed: NegotiatedOptions, out: &mut Outbox,
 }
 
 impl Connection for NbdConnection {
-    fn open(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn open(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.opened_ns = port.wall().ns();
         Handshake::greet(out);
         Ok(())
@@ -445,15 +445,15 @@ impl Connection for NbdConnection {
         bytes: &[u8],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<usize, Ending> {
+    ) -> Result<usize, ConnectionEnd> {
         let mut used = 0;
         if let NbdPhase::Handshake(handshake) = &mut self.phase {
             let (taken, progress) = handshake.input(bytes, &self.names, out, port)?;
             used = taken;
             match progress {
-                Progress::Commands(agreed) => self.phase = NbdPhase::Commands(agreed),
-                Progress::More => return Ok(used),
-                Progress::Tls => {
+                HandshakeProgress::Commands(agreed) => self.phase = NbdPhase::Commands(agreed),
+                HandshakeProgress::More => return Ok(used),
+                HandshakeProgress::Tls => {
                     self.begins_tls = true;
                     return Ok(used);
                 }
@@ -470,13 +470,13 @@ impl Connection for NbdConnection {
         reply: &Reply,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         let NbdPhase::Commands(agreed) = self.phase else {
             return Ok(());
         };
         let pending = self.pending.remove(reply.tag as usize);
         if reply.outcome == Outcome::PowerLoss {
-            return Err(Ending::Failed("the drive lost its power".into()));
+            return Err(ConnectionEnd::Failed("the drive lost its power".into()));
         }
         let outcome = match (reply.outcome, reply.op) {
             (Outcome::Success, Op::Write) => {
@@ -501,7 +501,7 @@ impl Connection for NbdConnection {
         }
         self.recycle_buffer(pending.payload);
         if self.leaving && self.pending.is_empty() {
-            return Err(Ending::Left);
+            return Err(ConnectionEnd::Left);
         }
         Ok(())
     }
@@ -512,19 +512,19 @@ impl Connection for NbdConnection {
         notice: Notice,
         _out: &mut Outbox,
         _port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         match notice {
             // Size or block size may have changed: the client must negotiate again.
-            Notice::Namespace => Err(Ending::Failed("the drive's format has changed".into())),
-            Notice::PowerCut => Err(Ending::Failed("the drive lost its power".into())),
+            Notice::Namespace => Err(ConnectionEnd::Failed("the drive's format has changed".into())),
+            Notice::PowerCut => Err(ConnectionEnd::Failed("the drive lost its power".into())),
             Notice::Health => Ok(()),
         }
     }
 
-    fn tick(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn tick(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         let waited = port.wall().ns() - self.opened_ns;
         if matches!(self.phase, NbdPhase::Handshake(_)) && waited > PATIENCE_S * 1_000_000_000 {
-            return Err(Ending::broke("has not negotiated in time"));
+            return Err(ConnectionEnd::broke("has not negotiated in time"));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use text::problem::Problems;
 
 use super::NbdConnection;
 use crate::outbox::Outbox;
-use crate::port::{Ending, Notice, Port};
+use crate::port::{ConnectionEnd, Notice, Port};
 use crate::served::Reply;
 use crate::stream::Connection;
 
@@ -130,10 +130,10 @@ impl TlsConnection {
         }
     }
 
-    fn begin(&mut self) -> Result<(), Ending> {
+    fn begin(&mut self) -> Result<(), ConnectionEnd> {
         let config = Arc::clone(&self.credentials.0);
         let mut session =
-            ServerConnection::new(config).map_err(|error| Ending::Failed(error.to_string()))?;
+            ServerConnection::new(config).map_err(|error| ConnectionEnd::Failed(error.to_string()))?;
         // Pieces are passed to it and taken at once.
         session.set_buffer_limit(None);
         self.session = Some(Box::new(session));
@@ -141,7 +141,7 @@ impl TlsConnection {
     }
 
     /// Processes records until they end, or there is no space for their requests.
-    fn records(&mut self, bytes: &[u8], port: &mut Port<'_>) -> Result<usize, Ending> {
+    fn records(&mut self, bytes: &[u8], port: &mut Port<'_>) -> Result<usize, ConnectionEnd> {
         let mut rest = bytes;
         loop {
             self.hand_over(port)?;
@@ -151,9 +151,9 @@ impl TlsConnection {
             if rest.is_empty() || port.refused() || !port.room() {
                 return Ok(bytes.len() - rest.len());
             }
-            let broke = |error: &dyn std::fmt::Display| Ending::broke(format!("TLS: {error}"));
+            let broke = |error: &dyn std::fmt::Display| ConnectionEnd::broke(format!("TLS: {error}"));
             if session.read_tls(&mut rest).map_err(|error| broke(&error))? == 0 {
-                return Err(Ending::broke("TLS: an incomplete record"));
+                return Err(ConnectionEnd::broke("TLS: an incomplete record"));
             }
             let state = session
                 .process_new_packets()
@@ -166,13 +166,13 @@ impl TlsConnection {
                 .map_err(|error| broke(&error))?;
             if state.peer_has_closed() {
                 self.hand_over(port)?;
-                return Err(Ending::Left);
+                return Err(ConnectionEnd::Left);
             }
         }
     }
 
     /// Passes decrypted bytes to the inner connection.
-    fn hand_over(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn hand_over(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         if !self.left.is_empty() {
             let used = self.inner.input(&self.left, &mut self.clear, port)?;
             self.left.drain(..used);
@@ -181,7 +181,7 @@ impl TlsConnection {
     }
 
     /// Sends TLS's closing message if `result` ends the connection.
-    fn closing<T>(&mut self, result: Result<T, Ending>, out: &mut Outbox) -> Result<T, Ending> {
+    fn closing<T>(&mut self, result: Result<T, ConnectionEnd>, out: &mut Outbox) -> Result<T, ConnectionEnd> {
         if result.is_err()
             && let Some(session) = &mut self.session
         {
@@ -231,7 +231,7 @@ impl Write for OutboxWriter<'_> {
 }
 
 impl Connection for TlsConnection {
-    fn open(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn open(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.inner.open(out, port)
     }
 
@@ -240,7 +240,7 @@ impl Connection for TlsConnection {
         bytes: &[u8],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<usize, Ending> {
+    ) -> Result<usize, ConnectionEnd> {
         let mut used = 0;
         if self.session.is_none() {
             used = self.inner.input(bytes, out, port)?;
@@ -264,7 +264,7 @@ impl Connection for TlsConnection {
         reply: &Reply,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         let (inner, mouth) = self.mouth(out);
         match inner.reply(reply, mouth, port) {
             // Encrypted together with the others, when all are sent.
@@ -273,7 +273,7 @@ impl Connection for TlsConnection {
         }
     }
 
-    fn resume(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn resume(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         let end = self.hand_over(port).and_then(|()| {
             let (inner, mouth) = self.mouth(out);
             inner.resume(mouth, port)
@@ -287,12 +287,12 @@ impl Connection for TlsConnection {
         notice: Notice,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         let (inner, mouth) = self.mouth(out);
         inner.notice(drive, notice, mouth, port)
     }
 
-    fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         let (inner, mouth) = self.mouth(out);
         inner.tick(mouth, port)
     }

@@ -4,7 +4,7 @@
 //! connection keeps the command. Not supported: firmware download, directives, security, virtualisation. Source: NVM
 //! Express Base Specification 1.4, chapter 5.
 
-use super::answer::{Answer, Failure, WaitCondition};
+use super::answer::{AdminOutcome, StatusFailure, WaitCondition};
 use super::describe;
 use super::facts::Drives;
 use super::features;
@@ -14,7 +14,7 @@ use super::namespaces;
 pub use super::opcode::admin as opcode;
 use super::pages::{self, Local};
 use super::self_test::{SelfTestStatus, code};
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 
 /// Maximum bytes of data of an admin command in either direction.
@@ -22,27 +22,27 @@ pub(super) const MOST_DATA: u32 = 128 << 10;
 
 /// Executes a command of this controller with this data; `local` is the address that the host has connected to.
 pub(super) fn command(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     data: &[u8],
     local: &Local,
     drives: &mut dyn Drives,
-) -> Result<Answer, Failure> {
+) -> Result<AdminOutcome, StatusFailure> {
     let it = target.controller(controller);
     let it = it.ok_or((Status::INTERNAL_ERROR, 0))?;
     if !it.ready() && sqe.opcode != opcode::KEEP_ALIVE {
         return Err((Status::COMMAND_SEQUENCE, 0));
     }
     let answer = match sqe.opcode {
-        opcode::IDENTIFY => describe::identify(target, controller, sqe, drives).map(Answer::Page),
-        opcode::GET_LOG => pages::get_log(target, controller, sqe, local, drives).map(Answer::Page),
+        opcode::IDENTIFY => describe::identify(target, controller, sqe, drives).map(AdminOutcome::Page),
+        opcode::GET_LOG => pages::get_log(target, controller, sqe, local, drives).map(AdminOutcome::Page),
         opcode::GET_FEATURES => features::get(target, controller, sqe, drives),
         opcode::SET_FEATURES => features::set(target, controller, sqe, data, drives),
-        opcode::ASYNC_EVENT => Ok(Answer::Later(WaitCondition::Event)),
-        opcode::KEEP_ALIVE => Ok(Answer::Done(0)),
+        opcode::ASYNC_EVENT => Ok(AdminOutcome::Later(WaitCondition::Event)),
+        opcode::KEEP_ALIVE => Ok(AdminOutcome::Done(0)),
         _ if it.discovery => Err(Status::INVALID_OPCODE),
-        opcode::ABORT => Ok(Answer::Abort {
+        opcode::ABORT => Ok(AdminOutcome::Abort {
             queue: sqe.cdw10.get() as u16,
             cid: (sqe.cdw10.get() >> 16) as u16,
         }),
@@ -61,41 +61,41 @@ pub(super) fn command(
 }
 
 fn lba_status(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     let most = sqe.sgl.length.get().min(MOST_DATA) as usize;
     let namespace = target.active(controller, sqe.nsid.get())?;
-    lba_status::command(namespace, sqe, most, drives).map(Answer::Page)
+    lba_status::command(namespace, sqe, most, drives).map(AdminOutcome::Page)
 }
 
 /// Cuts the power after the answer; the connections then end.
 fn cut_power(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     nsid: u32,
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     for nsid in target.concerned(controller, nsid)? {
         let drive = target.namespace(nsid).map(|it| it.drive);
         drives.cut_power(drive.ok_or(Status::INVALID_NAMESPACE)?)?;
     }
-    Ok(Answer::Done(0))
+    Ok(AdminOutcome::Done(0))
 }
 
 fn self_test(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     let (nsid, which) = (sqe.nsid.get(), sqe.cdw10.get() as u8 & 0xf);
     if which == code::ABORT {
         let tests = &mut target.self_tests;
         tests.interrupt(SelfTestStatus::Aborted, &target.subsystem, drives);
-        return Ok(Answer::Done(0));
+        return Ok(AdminOutcome::Done(0));
     }
     // The controller alone, all namespaces, or one.
     if nsid != 0 && nsid != u32::MAX {
@@ -103,7 +103,7 @@ fn self_test(
     }
     let tests = &mut target.self_tests;
     tests.begin(which, nsid, controller, &target.subsystem, drives)?;
-    Ok(Answer::Done(0))
+    Ok(AdminOutcome::Done(0))
 }
 
 #[cfg(test)]
@@ -211,11 +211,11 @@ mod tests {
     fn features_are_set_asked_for_and_at_their_defaults_again() {
         let mut host = one();
         let mut set = |number: u8, value| host.ask(opcode::SET_FEATURES, 0, number.into(), value);
-        assert_eq!(set(feature::TEMPERATURE, 300), Ok(Answer::Done(0)));
-        assert_eq!(set(feature::POWER, 1), Ok(Answer::Done(0)));
+        assert_eq!(set(feature::TEMPERATURE, 300), Ok(AdminOutcome::Done(0)));
+        assert_eq!(set(feature::POWER, 1), Ok(AdminOutcome::Done(0)));
         assert_eq!(set(feature::POWER, 2), Err((Status::INVALID_FIELD, 0)));
-        assert_eq!(set(feature::WRITE_CACHE, 0), Ok(Answer::Done(0)));
-        let queues = Ok(Answer::Done(30 | 4 << 16));
+        assert_eq!(set(feature::WRITE_CACHE, 0), Ok(AdminOutcome::Done(0)));
+        let queues = Ok(AdminOutcome::Done(30 | 4 << 16));
         assert_eq!(set(feature::QUEUES, 99 | 4 << 16), queues);
         assert_eq!(set(feature::HOST_ID, 0), Err((Status::COMMAND_SEQUENCE, 0)));
         assert_eq!(host.rack.drives[0].state, 1);
@@ -224,10 +224,10 @@ mod tests {
             let cdw10 = u32::from(number) | select << 8;
             host.ask(opcode::GET_FEATURES, 0, cdw10, 0)
         };
-        assert_eq!(get(feature::TEMPERATURE, 0), Ok(Answer::Done(300)));
-        assert_eq!(get(feature::TEMPERATURE, 1), Ok(Answer::Done(343)));
-        assert_eq!(get(feature::WRITE_CACHE, 0), Ok(Answer::Done(0)));
-        assert_eq!(get(feature::WRITE_CACHE, 1), Ok(Answer::Done(1)));
+        assert_eq!(get(feature::TEMPERATURE, 0), Ok(AdminOutcome::Done(300)));
+        assert_eq!(get(feature::TEMPERATURE, 1), Ok(AdminOutcome::Done(343)));
+        assert_eq!(get(feature::WRITE_CACHE, 0), Ok(AdminOutcome::Done(0)));
+        assert_eq!(get(feature::WRITE_CACHE, 1), Ok(AdminOutcome::Done(1)));
     }
 
     /// OACS, SANICAP, ONCS and FUSES of Identify Controller, by their offsets.
@@ -251,7 +251,7 @@ mod tests {
         let mut host = one();
         host.rack.drives[0].in_flight = true;
         let asked = host.ask(opcode::FORMAT, 1, 1, 0);
-        assert_eq!(asked, Ok(Answer::Later(WaitCondition::Format(vec![1]))));
+        assert_eq!(asked, Ok(AdminOutcome::Later(WaitCondition::Format(vec![1]))));
         let again = host.ask(opcode::FORMAT, 1, 1, 0);
         assert_eq!(again, Err((Status::FORMAT_IN_PROGRESS, 0)));
         assert_eq!(host.identify(0, 1)[32], 1 << 7 | 100, "all of it is left");
@@ -287,7 +287,7 @@ mod tests {
         let busy = host.ask(opcode::SANITIZE, 0, 2, 0);
         assert_eq!(busy, Err((Status::COMMAND_SEQUENCE, 0)));
         host.rack.drives[0].in_flight = false;
-        assert_eq!(host.ask(opcode::SANITIZE, 0, 2, 0), Ok(Answer::Done(0)));
+        assert_eq!(host.ask(opcode::SANITIZE, 0, 2, 0), Ok(AdminOutcome::Done(0)));
         let operation = host.rack.drives[0].operation.expect("it has begun");
         assert_eq!(operation.kind, OperationKind::Sanitize);
         let format = host.ask(opcode::FORMAT, 1, 0, 0);
@@ -307,7 +307,7 @@ mod tests {
         host.rack.drives[0].unreadable = vec![(5120, 6144)];
         let mut test = |code| host.ask(opcode::SELF_TEST, 1, code, 0);
         assert_eq!(test(3), Err((Status::INVALID_FIELD, 0)));
-        assert_eq!(test(2), Ok(Answer::Done(0)));
+        assert_eq!(test(2), Ok(AdminOutcome::Done(0)));
         assert_eq!(test(1), Err((Status::SELF_TEST_IN_PROGRESS, 0)));
         host.rack.now += Span::from_ms(60_000);
         let page = host.log(log::SELF_TEST, 0, 564);
@@ -349,23 +349,23 @@ mod tests {
         };
         let full = create(&mut host, 8, 0);
         assert_eq!(full, Err((Status::INSUFFICIENT_CAPACITY, 0)));
-        assert_eq!(delete(&mut host, 1), Ok(Answer::Done(0)));
+        assert_eq!(delete(&mut host, 1), Ok(AdminOutcome::Done(0)));
         assert_eq!(host.rack.drives[0].discarded, [(0, 64 * MIB)]);
         host.rack.drives[0].in_flight = true;
         let other_format = create(&mut host, 256, 1);
-        assert_eq!(other_format, Ok(Answer::Later(WaitCondition::EmptyDrive)));
+        assert_eq!(other_format, Ok(AdminOutcome::Later(WaitCondition::EmptyDrive)));
         host.rack.drives[0].in_flight = false;
-        assert_eq!(create(&mut host, 256, 1), Ok(Answer::Done(1)));
+        assert_eq!(create(&mut host, 256, 1), Ok(AdminOutcome::Done(1)));
         assert_eq!(
             host.rack.drives[0].facts.shares.as_ref().map(Vec::len),
             Some(1)
         );
         assert_eq!(host.identify(2, 0)[..4], [0; 4], "not attached yet");
         assert_eq!(host.identify(0x10, 0)[..4], [1, 0, 0, 0]);
-        assert_eq!(attach(&mut host, 1, 0), Ok(Answer::Done(0)));
+        assert_eq!(attach(&mut host, 1, 0), Ok(AdminOutcome::Done(0)));
         assert_eq!(attach(&mut host, 1, 0), Err((Status::ALREADY_ATTACHED, 0)));
         assert_eq!(number(&host.identify(0, 1), 0), 256);
-        assert_eq!(attach(&mut host, 1, 1), Ok(Answer::Done(0)));
+        assert_eq!(attach(&mut host, 1, 1), Ok(AdminOutcome::Done(0)));
         assert_eq!(host.identify(0, 1), vec![0; 4096]);
     }
 
@@ -402,7 +402,7 @@ mod tests {
         disabled.expect("it is disabled");
         let early = host.ask(opcode::IDENTIFY, 0, 1, 0);
         assert_eq!(early, Err((Status::COMMAND_SEQUENCE, 0)));
-        assert_eq!(host.ask(opcode::KEEP_ALIVE, 0, 0, 0), Ok(Answer::Done(0)));
+        assert_eq!(host.ask(opcode::KEEP_ALIVE, 0, 0, 0), Ok(AdminOutcome::Done(0)));
         let discovery = host.target.create(true, 0, [2; 16], "nqn.other");
         let discovery = discovery.expect("a controller");
         let enabled = discovery.write_property(0x14, false, 1);
@@ -418,9 +418,9 @@ mod tests {
     #[test]
     fn power_is_cut_for_the_drives_concerned() {
         let mut host = Host::new([Fake::new(MIB), Fake::new(MIB)], false);
-        assert_eq!(host.ask(opcode::POWER_CUT, 2, 0, 0), Ok(Answer::Done(0)));
+        assert_eq!(host.ask(opcode::POWER_CUT, 2, 0, 0), Ok(AdminOutcome::Done(0)));
         assert_eq!(host.rack.notices, [(1, Notice::PowerCut)]);
         let all = host.ask(opcode::POWER_CUT, u32::MAX, 0, 0);
-        assert_eq!((all, host.rack.notices.len()), (Ok(Answer::Done(0)), 3));
+        assert_eq!((all, host.rack.notices.len()), (Ok(AdminOutcome::Done(0)), 3));
     }
 }

@@ -3,11 +3,11 @@
 use super::wire::Status;
 
 /// Failure of a command: its status, and dword 0.
-pub(super) type Failure = (Status, u32);
+pub(super) type StatusFailure = (Status, u32);
 
 /// Result of a command that did not fail.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
+pub(super) enum AdminOutcome {
     /// Completed, with dwords 0 and 1.
     Done(u64),
     /// Completed, with this data.

@@ -4,17 +4,17 @@
 use super::controller::Notification;
 use super::facts::Drives;
 use super::lba_status;
-use super::subsystem::Work;
-use super::target::Target;
+use super::subsystem::FormatRequest;
+use super::target::NvmeTarget;
 use crate::port::Notice;
 
 /// Checks for events, and notes those that this controller must report.
-pub(super) fn attend(target: &mut Target, controller: u16, drives: &mut dyn Drives) {
+pub(super) fn attend(target: &mut NvmeTarget, controller: u16, drives: &mut dyn Drives) {
     target.self_tests.settle(&target.subsystem, drives);
     let (mut ended, mut sanitized) = (false, None);
     for namespace in target.subsystem.namespaces.iter_mut().flatten() {
         let drive = namespace.drive;
-        if namespace.format == Some(Work::Orphaned) && drives.operation(drive).is_none() {
+        if namespace.format == Some(FormatRequest::Orphaned) && drives.operation(drive).is_none() {
             ended = true;
             drives.notify(drive, Notice::Namespace);
         }

@@ -11,16 +11,16 @@ use std::rc::Rc;
 
 use super::IN_CAPSULE;
 use super::admin;
-use super::answer::{Answer, Failure};
+use super::answer::{AdminOutcome, StatusFailure};
 use super::fabrics;
 use super::io::Io;
 use super::parked::DeferredCommands;
 use super::queue::{QueuePhase, QueuePair};
 use super::slots::{RejectionReason, CommandStage};
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::encode::Transfer;
 use super::wire::pdu::{DataPdu, FLAG_LAST, IcReq};
-use super::wire::{Decoder, Encoder, PduEvent, Fatal, Fault, Header, Sgl, Sqe, Status};
+use super::wire::{Decoder, Encoder, PduEvent, Fatal, PduFault, Header, Sgl, Sqe, Status};
 use crate::clock::Wall;
 use crate::outbox::Outbox;
 use crate::port::Port;
@@ -61,7 +61,7 @@ pub struct NvmeConnection {
 
 impl NvmeConnection {
     /// Returns a new connection to this address.
-    pub fn new(shared: Rc<RefCell<Target>>, local: (String, u16)) -> NvmeConnection {
+    pub fn new(shared: Rc<RefCell<NvmeTarget>>, local: (String, u16)) -> NvmeConnection {
         NvmeConnection {
             local,
             decoder: Decoder::new(true, IN_CAPSULE),
@@ -81,7 +81,7 @@ impl NvmeConnection {
         event: PduEvent<'_>,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PduFault> {
         match event {
             PduEvent::Header(header, data) => self.header(header, data, out, port),
             PduEvent::Data(data) => {
@@ -109,7 +109,7 @@ impl NvmeConnection {
         data: u32,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PduFault> {
         match (header, self.queue.phase) {
             (Header::Command(capsule), QueuePhase::Unconnected | QueuePhase::Admin | QueuePhase::Io) => {
                 self.capsule(&capsule.sqe, data, port)
@@ -122,20 +122,20 @@ impl NvmeConnection {
                 self.incoming = PduDestination::Term(term.fatal.get());
                 Ok(())
             }
-            _ => Err(Fault::new(Fatal::Sequence, "a PDU that is not allowed at this point")),
+            _ => Err(PduFault::new(Fatal::Sequence, "a PDU that is not allowed at this point")),
         }
     }
 
-    fn open(&mut self, request: &IcReq, out: &mut Outbox) -> Result<(), Fault> {
+    fn open(&mut self, request: &IcReq, out: &mut Outbox) -> Result<(), PduFault> {
         if request.version.get() != 0 {
-            return Err(Fault {
+            return Err(PduFault {
                 fatal: Fatal::Unsupported,
                 detail: 8,
                 reason: "a version of the PDU format other than 0",
             });
         }
         if request.alignment > 31 {
-            return Err(Fault {
+            return Err(PduFault {
                 fatal: Fatal::InvalidHeader,
                 detail: 10,
                 reason: "an alignment of data beyond 128 bytes",
@@ -158,9 +158,9 @@ impl NvmeConnection {
 
     /// Begins a command capsule whose data (`inside` bytes) has not arrived yet.
     #[inline]
-    fn capsule(&mut self, sqe: &Sqe, inside: u32, port: &mut Port<'_>) -> Result<(), Fault> {
+    fn capsule(&mut self, sqe: &Sqe, inside: u32, port: &mut Port<'_>) -> Result<(), PduFault> {
         if inside > IN_CAPSULE {
-            return Err(Fault::new(
+            return Err(PduFault::new(
                 Fatal::LimitExceeded,
                 "more data in a capsule than was agreed",
             ));
@@ -169,13 +169,13 @@ impl NvmeConnection {
             Ok(slot) => slot,
             Err(RejectionReason::Identifier) => {
                 // It would be unknown which of the two commands an answer belongs to.
-                return Err(Fault::new(
+                return Err(PduFault::new(
                     Fatal::InvalidHeader,
                     "a command identifier that is in use",
                 ));
             }
             Err(RejectionReason::Full) => {
-                return Err(Fault::new(
+                return Err(PduFault::new(
                     Fatal::LimitExceeded,
                     "more commands than the queue has entries",
                 ));
@@ -202,7 +202,7 @@ impl NvmeConnection {
         intact: bool,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PduFault> {
         self.recent = true;
         let it = &mut self.queue.slots[slot];
         let inside = it.data.len();
@@ -273,7 +273,7 @@ impl NvmeConnection {
     }
 
     /// Begins to receive requested data.
-    fn data(&mut self, header: &DataPdu) -> Result<(), Fault> {
+    fn data(&mut self, header: &DataPdu) -> Result<(), PduFault> {
         let slot = header.tag.get();
         let wanted = self
             .queue
@@ -281,24 +281,24 @@ impl NvmeConnection {
             .get(slot)
             .filter(|slot| slot.stage == CommandStage::Receiving && slot.sqe.cid == header.cid);
         let Some(it) = wanted else {
-            return Err(Fault::new(Fatal::Sequence, "data that was not requested"));
+            return Err(PduFault::new(Fatal::Sequence, "data that was not requested"));
         };
         let have = it.data.len() as u32;
         let left = it.expected - have;
         let last = header.common.flags & FLAG_LAST != 0;
         if header.offset.get() != have || header.length.get() > left {
-            return Err(Fault::new(Fatal::OutOfRange, "data out of range or order"));
+            return Err(PduFault::new(Fatal::OutOfRange, "data out of range or order"));
         }
         let announced = header.common.bytes.get() - u32::from(header.common.data_offset);
         let digest = if self.queue.encoder.data_digest { 4 } else { 0 };
         if announced.checked_sub(digest) != Some(header.length.get()) {
-            return Err(Fault::new(
+            return Err(PduFault::new(
                 Fatal::InvalidHeader,
                 "the length of data is not that of its PDU",
             ));
         }
         if last != (header.length.get() == left) {
-            return Err(Fault::new(
+            return Err(PduFault::new(
                 Fatal::InvalidHeader,
                 "the last piece of data is not marked as last, or another piece is",
             ));
@@ -314,7 +314,7 @@ impl NvmeConnection {
         intact: bool,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PduFault> {
         let it = &mut self.queue.slots[slot];
         it.damaged |= !intact;
         if (it.data.len() as u32) < it.expected {
@@ -379,20 +379,20 @@ impl NvmeConnection {
     fn answer(
         &mut self,
         slot: u16,
-        answer: Result<Answer, Failure>,
+        answer: Result<AdminOutcome, StatusFailure>,
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) {
         let queue = &mut self.queue;
         match answer {
-            Ok(Answer::Done(dwords)) => queue.respond_wide(slot, Status::SUCCESS, dwords, out),
-            Ok(Answer::Page(page)) => queue.respond_page(slot, &page, out),
-            Ok(Answer::Later(later)) => {
+            Ok(AdminOutcome::Done(dwords)) => queue.respond_wide(slot, Status::SUCCESS, dwords, out),
+            Ok(AdminOutcome::Page(page)) => queue.respond_page(slot, &page, out),
+            Ok(AdminOutcome::Later(later)) => {
                 if let Err(status) = self.parked.keep(slot, later, queue, out, port) {
                     queue.fail(slot, status, out);
                 }
             }
-            Ok(Answer::Abort { queue: of, cid }) => {
+            Ok(AdminOutcome::Abort { queue: of, cid }) => {
                 let dwords = self.parked.abort(of, cid, queue, out);
                 queue.respond_wide(slot, Status::SUCCESS, dwords, out);
             }
@@ -402,7 +402,7 @@ impl NvmeConnection {
     }
 
     /// Executes a fabrics command.
-    fn fabrics(&mut self, slot: u16, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Failure> {
+    fn fabrics(&mut self, slot: u16, sqe: &Sqe, port: &mut Port<'_>) -> Result<AdminOutcome, StatusFailure> {
         let id = self.queue.controller;
         let shared = Rc::clone(&self.queue.shared);
         let target = &mut shared.borrow_mut();
@@ -423,7 +423,7 @@ impl NvmeConnection {
         let connected = fabrics::connect(target, sqe, &data, port.me())?;
         self.queue.connected(connected);
         self.io.refresh(target);
-        Ok(Answer::Done(connected.controller.into()))
+        Ok(AdminOutcome::Done(connected.controller.into()))
     }
 }
 
@@ -455,7 +455,7 @@ fn expected(sqe: &Sqe, inside: u32) -> Result<u32, Status> {
     }
 }
 
-fn host_gave_up(fatal: u16) -> Fault {
+fn host_gave_up(fatal: u16) -> PduFault {
     let reason = match fatal {
         1 => "the host ended the connection: invalid field in a header",
         2 => "the host ended the connection: PDU out of sequence",
@@ -465,5 +465,5 @@ fn host_gave_up(fatal: u16) -> Fault {
         6 => "the host ended the connection: unsupported parameter",
         _ => "the host ended the connection",
     };
-    Fault::new(Fatal::Sequence, reason)
+    PduFault::new(Fatal::Sequence, reason)
 }

@@ -10,7 +10,7 @@ use model::Op;
 use super::io::Io;
 use super::queue::QueuePair;
 use super::subsystem::Namespace;
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 use crate::outbox::Outbox;
 use crate::port::Port;
@@ -145,7 +145,7 @@ fn write(copy: &Sqe, to: &Namespace, done: u32) -> Sqe {
 
 /// Checks all ranges of a command; returns the first range that cannot be copied, and the reason.
 fn check(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     data: &[u8],

@@ -18,8 +18,8 @@ use super::identify::{
 };
 use super::log::zeroed;
 use super::self_test;
-use super::subsystem::{DISCOVERY_NQN, Namespace, Subsystem, Work, transfer};
-use super::target::Target;
+use super::subsystem::{DISCOVERY_NQN, Namespace, Subsystem, FormatRequest, transfer};
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 
 /// Requested data structure: controller or namespace structure (CNS).
@@ -51,7 +51,7 @@ fn pages_exponent(bytes: u32) -> u8 {
 
 /// Returns the requested Identify data structure.
 pub(super) fn identify(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     drives: &mut dyn Drives,
@@ -207,7 +207,7 @@ fn discovery_controller(id: u16) -> ControllerData {
 }
 
 /// Lists namespaces after this one: those attached to this controller, or all.
-fn list(target: &mut Target, id: u16, after: u32, attached: bool) -> Result<Vec<u8>, Status> {
+fn list(target: &mut NvmeTarget, id: u16, after: u32, attached: bool) -> Result<Vec<u8>, Status> {
     if after >= ALL - 1 {
         return Err(Status::INVALID_NAMESPACE);
     }
@@ -223,7 +223,7 @@ fn list(target: &mut Target, id: u16, after: u32, attached: bool) -> Result<Vec<
 }
 
 /// Lists controllers starting with the one named in the command; only those with this namespace attached.
-fn controllers(target: &mut Target, sqe: &Sqe, nsid: Option<u32>) -> Result<Vec<u8>, Status> {
+fn controllers(target: &mut NvmeTarget, sqe: &Sqe, nsid: Option<u32>) -> Result<Vec<u8>, Status> {
     let from = (sqe.cdw10.get() >> 16) as u16;
     if let Some(nsid) = nsid {
         let absent = target.subsystem.absent(nsid);
@@ -246,7 +246,7 @@ fn controllers(target: &mut Target, sqe: &Sqe, nsid: Option<u32>) -> Result<Vec<
 
 /// Returns the structure of a namespace; zeroes if it is not attached here but could be.
 fn namespace_page(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     id: u16,
     nsid: u32,
     attached: bool,
@@ -270,8 +270,8 @@ fn namespace_page(
         };
     };
     let left = namespace.format.map(|work| match work {
-        Work::Asked | Work::Refused => 100,
-        Work::Begun | Work::Orphaned => percent_left(namespace.drive, drives),
+        FormatRequest::Asked | FormatRequest::Refused => 100,
+        FormatRequest::Begun | FormatRequest::Orphaned => percent_left(namespace.drive, drives),
     });
     let mut data = describe(&namespace, &drives.facts(namespace.drive), left);
     if target.subsystem.options.full {

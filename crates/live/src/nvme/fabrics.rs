@@ -6,11 +6,11 @@
 use zerocopy::little_endian::U16;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use super::answer::{Answer, Failure};
+use super::answer::{AdminOutcome, StatusFailure};
 use super::controller::QUEUE_ENTRIES;
 use super::facts::Drives;
 use super::subsystem::DISCOVERY_NQN;
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 
 /// Types of fabrics commands, in the first byte of the namespace field.
@@ -74,23 +74,23 @@ pub(super) struct ConnectedQueue {
 
 /// Executes Property Get.
 pub(super) fn property_get(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
-) -> Result<Answer, Failure> {
+) -> Result<AdminOutcome, StatusFailure> {
     let wide = sqe.cdw10.get() & 7 == 1;
     let controller = target.controller(controller);
     let value = controller.and_then(|it| it.read_property(sqe.cdw11.get(), wide));
-    value.map(Answer::Done).ok_or((Status::INVALID_FIELD, 0))
+    value.map(AdminOutcome::Done).ok_or((Status::INVALID_FIELD, 0))
 }
 
 /// Executes Property Set.
 pub(super) fn property_set(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     id: u16,
     sqe: &Sqe,
     drives: &mut dyn Drives,
-) -> Result<Answer, Failure> {
+) -> Result<AdminOutcome, StatusFailure> {
     let wide = sqe.cdw10.get() & 7 == 1;
     let value = u64::from(sqe.cdw12.get()) | u64::from(sqe.cdw13.get()) << 32;
     let controller = target.controllers.get(id);
@@ -101,17 +101,17 @@ pub(super) fn property_set(
         target.self_tests.reset(id, &target.subsystem, drives);
     }
     result
-        .map(|()| Answer::Done(0))
+        .map(|()| AdminOutcome::Done(0))
         .map_err(|status| (status, 0))
 }
 
 /// Executes Connect, with its data, for the host of this endpoint.
 pub(super) fn connect(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     sqe: &Sqe,
     data: &[u8],
     endpoint: u32,
-) -> Result<ConnectedQueue, Failure> {
+) -> Result<ConnectedQueue, StatusFailure> {
     let invalid = |at| (Status::CONNECT_INVALID, at);
     let data =
         ConnectData::ref_from_bytes(data).map_err(|_| (Status::DATA_SGL_LENGTH_INVALID, 0))?;
@@ -146,13 +146,13 @@ pub(super) fn connect(
 }
 
 fn connect_admin(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     sqe: &Sqe,
     data: &ConnectData,
     host: &str,
     discovery: bool,
     endpoint: u32,
-) -> Result<(u16, u64), Failure> {
+) -> Result<(u16, u64), StatusFailure> {
     if data.cntlid.get() != ANY {
         return Err((Status::CONNECT_INVALID, AT_CNTLID));
     }
@@ -163,12 +163,12 @@ fn connect_admin(
 }
 
 fn connect_io(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     queue: u16,
     data: &ConnectData,
     host: &str,
     discovery: bool,
-) -> Result<(u16, u64), Failure> {
+) -> Result<(u16, u64), StatusFailure> {
     let invalid = |at| (Status::CONNECT_INVALID, at);
     let most = target.subsystem.io_queues;
     let controller = target.controller(data.cntlid.get());

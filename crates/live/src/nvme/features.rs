@@ -4,10 +4,10 @@
 //! fabrics have no interrupts. Source: NVM Express Base Specification 1.4, chapter 5.21; 2.0, figures 330 (interrupts)
 //! and 361 (host behavior).
 
-use super::answer::Answer;
+use super::answer::AdminOutcome;
 use super::controller::{Features, HOST_BEHAVIOR};
 use super::facts::Drives;
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 
 /// Feature numbers.
@@ -57,11 +57,11 @@ const STATES: u32 = 32;
 
 /// Get Features.
 pub(super) fn get(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     let number = sqe.cdw10.get() as u8;
     let select = sqe.cdw10.get() >> 8 & 7;
     let subsystem = &target.subsystem;
@@ -72,7 +72,7 @@ pub(super) fn get(
     let features = match select {
         0 => controller.features,
         DEFAULT | SAVED => *controller.defaults(),
-        SUPPORTED => return capabilities(number, write_cache).map(Answer::Done),
+        SUPPORTED => return capabilities(number, write_cache).map(AdminOutcome::Done),
         _ => return Err(Status::INVALID_FIELD),
     };
     let dw0 = match number {
@@ -101,27 +101,27 @@ pub(super) fn get(
         feature::TIMESTAMP => {
             let (stamp, origin) = timestamp(&features, drives.wall().ns());
             let page = [&stamp.to_le_bytes()[..6], &[origin, 0]].concat();
-            return Ok(Answer::Page(page));
+            return Ok(AdminOutcome::Page(page));
         }
         feature::HOST_BEHAVIOR => {
             let mut page = vec![0; 512];
             page[..HOST_BEHAVIOR].copy_from_slice(&features.host_behavior);
-            return Ok(Answer::Page(page));
+            return Ok(AdminOutcome::Page(page));
         }
-        feature::HOST_ID => return Ok(Answer::Page(controller.host_id.to_vec())),
+        feature::HOST_ID => return Ok(AdminOutcome::Page(controller.host_id.to_vec())),
         _ => return Err(Status::INVALID_FIELD),
     };
-    Ok(Answer::Done(dw0.into()))
+    Ok(AdminOutcome::Done(dw0.into()))
 }
 
 /// Executes Set Features, and records it in the persistent event log.
 pub(super) fn set(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     data: &[u8],
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     let at = drives.wall();
     let before = target.controller(controller).map(|it| it.features);
     let dw0 = set_only(target, controller, sqe, data, drives)?;
@@ -132,12 +132,12 @@ pub(super) fn set(
         }
         _ => history.feature_set(controller, sqe, dw0, at),
     }
-    Ok(Answer::Done(dw0.into()))
+    Ok(AdminOutcome::Done(dw0.into()))
 }
 
 /// Executes Set Features without recording it; returns dword 0.
 fn set_only(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     data: &[u8],

@@ -4,11 +4,11 @@
 //! rejected with the status that states the reason. Cryptographic erase is executed as user data erase. Source: NVM
 //! Express Base Specification 1.4, chapters 5.23 and 5.24.
 
-use super::answer::{Answer, WaitCondition};
+use super::answer::{AdminOutcome, WaitCondition};
 use super::facts::{StartResult, Drives};
 use super::self_test::SelfTestStatus;
-use super::subsystem::Work;
-use super::target::Target;
+use super::subsystem::FormatRequest;
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 use crate::port::Notice;
 
@@ -39,11 +39,11 @@ impl FormatParameters {
 /// Executes Format NVM: begins it, or defers it until the drives have no command in flight ([`start_formats`]); [`ended`]
 /// checks for its end.
 pub(super) fn format(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     if target.subsystem.by_member {
         return Err(Status::INVALID_OPCODE);
     }
@@ -79,7 +79,7 @@ pub(super) fn format(
     }
     for &nsid in &concerned {
         if let Some(namespace) = target.namespace(nsid) {
-            namespace.format = Some(Work::Asked);
+            namespace.format = Some(FormatRequest::Asked);
         }
     }
     let tests = &mut target.self_tests;
@@ -89,11 +89,11 @@ pub(super) fn format(
         .format_begins(controller, sqe, all, drives.wall());
     start_formats(target, sqe, &concerned, drives);
     drives.ring_back();
-    Ok(Answer::Later(WaitCondition::Format(concerned)))
+    Ok(AdminOutcome::Later(WaitCondition::Format(concerned)))
 }
 
 /// Begins the formats of namespaces whose drives have no command in flight. At full speed they are completed at once.
-pub(super) fn start_formats(target: &mut Target, sqe: &Sqe, concerned: &[u32], drives: &mut dyn Drives) {
+pub(super) fn start_formats(target: &mut NvmeTarget, sqe: &Sqe, concerned: &[u32], drives: &mut dyn Drives) {
     // Drives whose format has begun: the first of several namespaces begins it.
     let mut begun = Vec::new();
     let wanted = FormatParameters::from_cdw10(sqe.cdw10.get());
@@ -101,39 +101,39 @@ pub(super) fn start_formats(target: &mut Target, sqe: &Sqe, concerned: &[u32], d
         let Some(namespace) = target.namespace(nsid) else {
             continue;
         };
-        if namespace.format != Some(Work::Asked) {
+        if namespace.format != Some(FormatRequest::Asked) {
             continue;
         }
         if begun.contains(&namespace.drive) {
-            namespace.format = Some(Work::Begun);
+            namespace.format = Some(FormatRequest::Begun);
             continue;
         }
         match drives.begin_format(namespace.drive, wanted.number, wanted.dps) {
             StartResult::Yes => {
-                namespace.format = Some(Work::Begun);
+                namespace.format = Some(FormatRequest::Begun);
                 begun.push(namespace.drive);
             }
             StartResult::Busy => {}
-            StartResult::Refused => namespace.format = Some(Work::Refused),
+            StartResult::Refused => namespace.format = Some(FormatRequest::Refused),
         }
     }
 }
 
 /// Checks whether the format of these namespaces is completed.
-pub(super) fn ended(target: &mut Target, concerned: &[u32], drives: &mut dyn Drives) -> bool {
+pub(super) fn ended(target: &mut NvmeTarget, concerned: &[u32], drives: &mut dyn Drives) -> bool {
     concerned.iter().all(|&nsid| {
         let namespace = target.namespace(nsid);
         match namespace.and_then(|it| Some((it.drive, it.format?))) {
-            None | Some((_, Work::Refused)) => true,
-            Some((_, Work::Asked)) => false,
-            Some((drive, Work::Begun | Work::Orphaned)) => drives.operation(drive).is_none(),
+            None | Some((_, FormatRequest::Refused)) => true,
+            Some((_, FormatRequest::Asked)) => false,
+            Some((drive, FormatRequest::Begun | FormatRequest::Orphaned)) => drives.operation(drive).is_none(),
         }
     })
 }
 
 /// Ends the format of these namespaces and returns the status of the command.
 pub(super) fn end(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     concerned: &[u32],
@@ -142,7 +142,7 @@ pub(super) fn end(
     let mut refused = false;
     for &nsid in concerned {
         if let Some(it) = target.namespace(nsid) {
-            refused |= it.format.take() == Some(Work::Refused);
+            refused |= it.format.take() == Some(FormatRequest::Refused);
             drives.notify(it.drive, Notice::Namespace);
         }
     }
@@ -159,17 +159,17 @@ pub(super) fn end(
 
 /// Begins a sanitize; it is still in progress when the command completes.
 pub(super) fn sanitize(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     if target.subsystem.by_member {
         return Err(Status::INVALID_OPCODE);
     }
     // 1: leave failure mode, 2: erase blocks, 3: overwrite, 4: crypto erase.
     match sqe.cdw10.get() & 7 {
-        1 => return Ok(Answer::Done(0)),
+        1 => return Ok(AdminOutcome::Done(0)),
         2 => {}
         _ => return Err(Status::INVALID_FIELD),
     }
@@ -196,5 +196,5 @@ pub(super) fn sanitize(
     let history = &mut target.history;
     history.sanitize_begins(controller, sqe, drives.wall());
     drives.ring_back();
-    Ok(Answer::Done(0))
+    Ok(AdminOutcome::Done(0))
 }

@@ -7,22 +7,22 @@ use std::rc::Rc;
 use rustix::net::{getsockname, sockopt};
 
 use super::connection::NvmeConnection;
-use super::subsystem::Options;
-use super::target::Target;
+use super::subsystem::NvmeOptions;
+use super::target::NvmeTarget;
 use crate::port::{Endpoint, Front, Socket};
 use crate::stream::Stream;
 
 /// NVMe/TCP on a listening socket.
 #[derive(Debug)]
 pub struct NvmeTcp {
-    shared: Rc<RefCell<Target>>,
+    shared: Rc<RefCell<NvmeTarget>>,
 }
 
 impl NvmeTcp {
-    /// Returns a front end with these options. Several listeners that offer the same subsystem share one [`Target`].
-    pub fn new(options: Options) -> NvmeTcp {
+    /// Returns a front end with these options. Several listeners that offer the same subsystem share one [`NvmeTarget`].
+    pub fn new(options: NvmeOptions) -> NvmeTcp {
         NvmeTcp {
-            shared: Rc::new(RefCell::new(Target::new(options))),
+            shared: Rc::new(RefCell::new(NvmeTarget::new(options))),
         }
     }
 

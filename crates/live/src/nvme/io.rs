@@ -12,7 +12,7 @@ pub use super::opcode::io as opcode;
 use super::plan::{ALL, plan, range, ranges};
 use super::queue::QueuePair;
 use super::slots::{Purpose, CommandStage};
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 use crate::outbox::Outbox;
 use crate::port::Port;
@@ -127,7 +127,7 @@ impl Io {
     }
 
     /// Updates properties that apply to all commands of the queue.
-    pub(super) fn refresh(&mut self, target: &Target) {
+    pub(super) fn refresh(&mut self, target: &NvmeTarget) {
         let mut all = target.subsystem.present();
         self.with_metadata = all.any(|(_, it)| it.metadata > 0);
     }

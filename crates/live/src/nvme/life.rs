@@ -5,7 +5,7 @@ use super::queue::QueuePhase;
 use super::wire::{Encoder, PduType};
 use crate::clock::Wall;
 use crate::outbox::Outbox;
-use crate::port::{Ending, Notice, Port};
+use crate::port::{ConnectionEnd, Notice, Port};
 use crate::served::Reply;
 use crate::stream;
 
@@ -13,20 +13,20 @@ use crate::stream;
 const PATIENCE_MS: u64 = 10_000;
 
 impl NvmeConnection {
-    fn alive(&self) -> Result<(), Ending> {
+    fn alive(&self) -> Result<(), ConnectionEnd> {
         if self.queue.is_alive() {
             Ok(())
         } else {
-            Err(Ending::Left)
+            Err(ConnectionEnd::Left)
         }
     }
 
-    fn keep_alive(&self, now: Wall) -> Result<(), Ending> {
+    fn keep_alive(&self, now: Wall) -> Result<(), ConnectionEnd> {
         let since = |then: Wall| now.since(then).ns() / 1_000_000;
         match self.queue.phase {
             QueuePhase::Opening | QueuePhase::Unconnected => match self.opened {
                 Some(opened) if since(opened) > PATIENCE_MS => {
-                    Err(Ending::broke("no queue was connected in ten seconds"))
+                    Err(ConnectionEnd::broke("no queue was connected in ten seconds"))
                 }
                 _ => Ok(()),
             },
@@ -39,7 +39,7 @@ impl NvmeConnection {
                 let heard = self.heard.max(controller.heard);
                 // Twice the agreed time, so that a host that is slightly late is not disconnected.
                 if limit > 0 && since(heard) > 2 * limit {
-                    return Err(Ending::broke(format!(
+                    return Err(ConnectionEnd::broke(format!(
                         "nothing came from the host for twice its keep-alive time of {limit} ms"
                     )));
                 }
@@ -57,7 +57,7 @@ impl NvmeConnection {
 }
 
 impl stream::Connection for NvmeConnection {
-    fn open(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn open(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.opened = Some(port.wall());
         self.queue.shared.borrow_mut().look(port);
         Ok(())
@@ -68,7 +68,7 @@ impl stream::Connection for NvmeConnection {
         bytes: &[u8],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<usize, Ending> {
+    ) -> Result<usize, ConnectionEnd> {
         self.alive()?;
         self.io.refresh(&self.queue.shared.borrow());
         self.heard = port.wall();
@@ -83,7 +83,7 @@ impl stream::Connection for NvmeConnection {
                 let offending = self.decoder.gathered();
                 let (fatal, detail) = (fault.fatal, fault.detail);
                 Encoder::term(out, PduType::C2hTermReq, fatal, detail, offending);
-                return Err(Ending::broke(fault.reason));
+                return Err(ConnectionEnd::broke(fault.reason));
             }
         }
         self.pump(out, port);
@@ -96,7 +96,7 @@ impl stream::Connection for NvmeConnection {
         reply: &Reply,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         self.io.completed(&mut self.queue, reply, out, port);
         if !self.waiting.is_empty() {
             self.pump(out, port);
@@ -104,12 +104,12 @@ impl stream::Connection for NvmeConnection {
         Ok(())
     }
 
-    fn resume(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn resume(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.pump(out, port);
         Ok(())
     }
 
-    fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.alive()?;
         self.keep_alive(port.wall())?;
         if self.queue.phase == QueuePhase::Admin {
@@ -129,10 +129,10 @@ impl stream::Connection for NvmeConnection {
         notice: Notice,
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         // Every connection is notified; the admin connections notify their controllers.
         if notice == Notice::PowerCut {
-            return Err(Ending::Failed("the power was cut".into()));
+            return Err(ConnectionEnd::Failed("the power was cut".into()));
         }
         if self.queue.phase == QueuePhase::Admin {
             self.queue.shared.borrow_mut().look(port);
@@ -145,7 +145,7 @@ impl stream::Connection for NvmeConnection {
         Ok(())
     }
 
-    fn rung(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn rung(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.tick(out, port)
     }
 }

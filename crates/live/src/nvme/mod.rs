@@ -1,7 +1,7 @@
 //! NVMe over TCP: drives as namespaces that the kernel's initiator, SPDK, ESXi and Windows connect to.
 //!
 //! Layers: `wire` handles bytes, and [`NvmeConnection`] handles PDUs; the connection's queue holds the commands in
-//! progress, and `io` executes those of an I/O queue. [`Target`] is the state that all connections share: the
+//! progress, and `io` executes those of an I/O queue. [`NvmeTarget`] is the state that all connections share: the
 //! subsystem, its controllers, self-tests and history. Admin and fabrics commands are functions of that state and of
 //! the drives' properties (`facts`). These parts have no socket; [`NvmeTcp`] connects them to one.
 
@@ -50,8 +50,8 @@ pub use connection::NvmeConnection;
 pub use extended::add_formats;
 pub use front::NvmeTcp;
 pub use service::PROTOCOL;
-pub use subsystem::{DISCOVERY_NQN, Options};
-pub use target::Target;
+pub use subsystem::{DISCOVERY_NQN, NvmeOptions};
+pub use target::NvmeTarget;
 
 /// Opcode of all fabrics commands.
 pub(crate) const FABRICS: u8 = 0x7f;

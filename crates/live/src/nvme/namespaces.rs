@@ -7,12 +7,12 @@
 //! to those that connect later. Not supported: thin provisioning, private namespaces, NVM sets and endurance groups.
 //! Source: NVM Express Base Specification 2.0, chapters 5.23, 5.24 and 8.11; NVM Command Set Specification 1.0, 5.8.
 
-use super::answer::{Answer, WaitCondition};
+use super::answer::{AdminOutcome, WaitCondition};
 use super::facts::{StartResult, Drives};
 use super::history::kind;
 use super::layout::{Extent, UNIT};
 use super::subsystem::Subsystem;
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 
 /// Identifier for all namespaces.
@@ -86,12 +86,12 @@ impl NamespaceParameters {
 /// Executes Namespace Management. Returns [`WaitCondition::EmptyDrive`] if the drive must first complete its commands: the
 /// command is then tried again.
 pub(super) fn manage(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     data: &[u8],
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     // If the division cannot be saved, it cannot be changed.
     let mut all = target.subsystem.options.drives.iter();
     if all.any(|&it| drives.facts(it).read_only) {
@@ -140,12 +140,12 @@ fn place(
 }
 
 fn create(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     data: &[u8],
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     // Only the NVM command set.
     if sqe.cdw11.get() >> 24 != 0 {
         return Err(Status::INVALID_FIELD);
@@ -158,7 +158,7 @@ fn create(
     if other {
         match drives.adopt_format(drive, wanted.format, wanted.dps) {
             StartResult::Yes => {}
-            StartResult::Busy => return Ok(Answer::Later(WaitCondition::EmptyDrive)),
+            StartResult::Busy => return Ok(AdminOutcome::Later(WaitCondition::EmptyDrive)),
             StartResult::Refused => return Err(Status::INTERNAL_ERROR),
         }
     }
@@ -173,15 +173,15 @@ fn create(
     for it in target.controllers.iter_mut() {
         it.attach(nsid, false);
     }
-    Ok(Answer::Done(nsid.into()))
+    Ok(AdminOutcome::Done(nsid.into()))
 }
 
 fn delete(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     nsid: u32,
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     let concerned: Vec<u32> = if nsid == ALL {
         target.subsystem.present().map(|(nsid, _)| nsid).collect()
     } else {
@@ -218,7 +218,7 @@ fn delete(
             .history
             .note(kind::NAMESPACE, controller, drives.wall(), event);
     }
-    Ok(Answer::Done(0))
+    Ok(AdminOutcome::Done(0))
 }
 
 /// Discards the data of a namespace; the drive deallocates it.
@@ -229,7 +229,7 @@ fn forget(extent: &Extent, drives: &mut dyn Drives) -> Result<(), Status> {
 }
 
 /// Saves the namespaces of the drive, and reads them again.
-fn remember(target: &mut Target, drive: usize, drives: &mut dyn Drives) -> Result<(), Status> {
+fn remember(target: &mut NvmeTarget, drive: usize, drives: &mut dyn Drives) -> Result<(), Status> {
     let bytes = drives.facts(drive).bytes;
     let shares = target.subsystem.layout.shares(drive, bytes);
     let written = drives.divide(drive, shares);
@@ -256,11 +256,11 @@ fn controllers(data: &[u8]) -> Result<Vec<u16>, Status> {
 
 /// Executes Namespace Attachment: attaches to, or detaches from, all controllers of a list, or none of them.
 pub(super) fn attach(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     sqe: &Sqe,
     data: &[u8],
     drives: &mut dyn Drives,
-) -> Result<Answer, Status> {
+) -> Result<AdminOutcome, Status> {
     let nsid = sqe.nsid.get();
     let attached = match sqe.cdw10.get() & 0xf {
         select::ATTACH => true,
@@ -297,5 +297,5 @@ pub(super) fn attach(
         .any(|it| !it.discovery && it.has(nsid));
     target.subsystem.layout.attach(nsid, any);
     remember(target, drive, drives)?;
-    Ok(Answer::Done(0))
+    Ok(AdminOutcome::Done(0))
 }

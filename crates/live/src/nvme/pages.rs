@@ -18,7 +18,7 @@ use super::log::{
 };
 use super::opcode::{admin as of_admin, io as of_io};
 use super::persistent;
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::vendor;
 use super::wire::{Sqe, Status};
 
@@ -54,7 +54,7 @@ pub(super) type Local = (String, u16);
 
 /// Executes Get Log Page.
 pub(super) fn get_log(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     sqe: &Sqe,
     local: &Local,
@@ -132,7 +132,7 @@ fn pages_of(kind: VendorLogPages) -> &'static [u8] {
 }
 
 /// Returns the identifiers of the vendor pages that at least one drive of the subsystem has.
-fn of_vendors(target: &Target, drives: &mut dyn Drives) -> Vec<u8> {
+fn of_vendors(target: &NvmeTarget, drives: &mut dyn Drives) -> Vec<u8> {
     let of_drives = target.subsystem.options.drives.iter();
     of_drives
         .flat_map(|&drive| pages_of(drives.facts(drive).log_pages))
@@ -150,7 +150,7 @@ fn errors(controller: Option<&mut Controller>) -> Vec<u8> {
 }
 
 /// Returns the drive of a namespace; for the controller as a whole, the first drive.
-fn drive_of(target: &mut Target, nsid: u32) -> Result<usize, Status> {
+fn drive_of(target: &mut NvmeTarget, nsid: u32) -> Result<usize, Status> {
     if nsid == 0 || nsid == ALL {
         return target.subsystem.first_drive();
     }
@@ -160,7 +160,7 @@ fn drive_of(target: &mut Target, nsid: u32) -> Result<usize, Status> {
 
 /// Returns the health of the drive of a namespace; for the controller as a whole, of the first drive.
 fn health(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     nsid: u32,
     drives: &mut dyn Drives,

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::answer::{Answer, WaitCondition};
+use super::answer::{AdminOutcome, WaitCondition};
 use super::attend::attend;
 use super::controller::EVENT_REQUESTS;
 use super::facts::Drives;
@@ -117,7 +117,7 @@ impl DeferredCommands {
                 namespaces::manage(target, queue.controller, &sqe, &data, drives)
             };
             match made {
-                Ok(Answer::Done(dwords)) => {
+                Ok(AdminOutcome::Done(dwords)) => {
                     queue.respond_wide(slot, Status::SUCCESS, dwords, out);
                 }
                 Ok(_) => {

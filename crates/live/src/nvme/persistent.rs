@@ -4,7 +4,7 @@
 //! Source: NVM Express Base Specification 1.4, chapter 5.14.1.13.
 
 use super::facts::Drives;
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::Status;
 
 /// Actions of a command.
@@ -16,7 +16,7 @@ mod action {
 
 /// Returns the requested part of the log; nothing for a command that only releases the context.
 pub(super) fn command(
-    target: &mut Target,
+    target: &mut NvmeTarget,
     controller: u16,
     specific: u8,
     drives: &mut dyn Drives,

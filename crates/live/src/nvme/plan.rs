@@ -7,7 +7,7 @@ use super::opcode::io as opcode;
 use super::protection::Checks;
 use super::slots::Purpose;
 use super::subsystem::Namespace;
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 
 /// Identifier for all namespaces, in Flush.
@@ -30,7 +30,7 @@ pub(super) fn ranges(sqe: &Sqe) -> u32 {
 }
 
 /// Returns the plan of a command of this controller.
-pub(super) fn plan(target: &mut Target, id: u16, sqe: &Sqe) -> Result<Plan, Status> {
+pub(super) fn plan(target: &mut NvmeTarget, id: u16, sqe: &Sqe) -> Result<IoPlan, Status> {
     let controller = target.controller(id).filter(|it| it.ready());
     let controller = controller.ok_or(Status::COMMAND_SEQUENCE)?;
     let copies = controller.copies();
@@ -44,7 +44,7 @@ pub(super) fn plan(target: &mut Target, id: u16, sqe: &Sqe) -> Result<Plan, Stat
         target.active(id, nsid)?
     };
     if sqe.opcode == opcode::COPY && full {
-        return Plan::of_copy(sqe, namespace, copies);
+        return IoPlan::of_copy(sqe, namespace, copies);
     }
     if namespace.format.is_some() {
         return Err(Status::FORMAT_IN_PROGRESS);
@@ -52,12 +52,12 @@ pub(super) fn plan(target: &mut Target, id: u16, sqe: &Sqe) -> Result<Plan, Stat
     if namespace.sanitizing {
         return Err(Status::SANITIZE_IN_PROGRESS);
     }
-    Plan::for_command(sqe, namespace)
+    IoPlan::for_command(sqe, namespace)
 }
 
 /// Plan of an I/O command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(super) struct IoPlan {
     pub(super) purpose: Purpose,
     pub(super) drive: u16,
     /// First byte in the drive, with the length; metadata is not counted.
@@ -65,9 +65,9 @@ pub(super) struct Plan {
     pub(super) bytes: u32,
 }
 
-impl Plan {
-    fn for_command(sqe: &Sqe, namespace: &Namespace) -> Result<Plan, Status> {
-        let plan = |purpose, offset, bytes| Plan {
+impl IoPlan {
+    fn for_command(sqe: &Sqe, namespace: &Namespace) -> Result<IoPlan, Status> {
+        let plan = |purpose, offset, bytes| IoPlan {
             purpose,
             drive: namespace.drive as u16,
             offset,
@@ -76,7 +76,7 @@ impl Plan {
         let purpose = match sqe.opcode {
             opcode::FLUSH => return Ok(plan(Purpose::Nothing, 0, 0)),
             opcode::DATASET => {
-                Plan::check_ranges(sqe)?;
+                IoPlan::check_ranges(sqe)?;
                 return Ok(plan(Purpose::Deallocate, 0, 0));
             }
             opcode::READ => Purpose::Read,
@@ -116,7 +116,7 @@ impl Plan {
         Ok(plan(purpose, offset, bytes))
     }
 
-    fn of_copy(sqe: &Sqe, namespace: &Namespace, enabled: u16) -> Result<Plan, Status> {
+    fn of_copy(sqe: &Sqe, namespace: &Namespace, enabled: u16) -> Result<IoPlan, Status> {
         if namespace.format.is_some() {
             return Err(Status::FORMAT_IN_PROGRESS);
         }
@@ -126,7 +126,7 @@ impl Plan {
         if sqe.sgl.length.get() < copy::list_bytes(sqe, enabled)? {
             return Err(Status::DATA_SGL_LENGTH_INVALID);
         }
-        Ok(Plan {
+        Ok(IoPlan {
             purpose: Purpose::Copy,
             drive: namespace.drive as u16,
             offset: 0,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::controller::Controller;
 use super::fabrics::ConnectedQueue;
 use super::slots::{RejectionReason, Slots};
-use super::target::Target;
+use super::target::NvmeTarget;
 use super::wire::encode::Transfer;
 use super::wire::pdu::{FLAG_LAST, FLAG_SUCCESS};
 use super::wire::{Cqe, Encoder, Sqe, Status};
@@ -31,7 +31,7 @@ pub(super) enum QueuePhase {
 /// A queue and its commands.
 #[derive(Debug)]
 pub(super) struct QueuePair {
-    pub(super) shared: Rc<RefCell<Target>>,
+    pub(super) shared: Rc<RefCell<NvmeTarget>>,
     pub(super) phase: QueuePhase,
     pub(super) id: u16,
     pub(super) controller: u16,
@@ -47,7 +47,7 @@ pub(super) struct QueuePair {
 
 impl QueuePair {
     /// Returns a queue that is not yet connected to a controller of this target.
-    pub(super) fn new(shared: Rc<RefCell<Target>>) -> QueuePair {
+    pub(super) fn new(shared: Rc<RefCell<NvmeTarget>>) -> QueuePair {
         QueuePair {
             shared,
             phase: QueuePhase::Opening,

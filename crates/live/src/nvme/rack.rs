@@ -4,14 +4,14 @@ use model::management::{Health, LbaFormat, Lifetime, Operation, OperationKind, S
 use model::{Span, Time};
 
 use super::admin;
-use super::answer::{Answer, Failure};
+use super::answer::{AdminOutcome, StatusFailure};
 use super::controller::{VERSION, property};
 use super::extended;
 use super::facts::{StartResult, Drives, Facts};
 use super::opcode::admin as opcode;
 use super::protection::{Protection, Tuple};
-use super::subsystem::Options;
-use super::target::Target;
+use super::subsystem::NvmeOptions;
+use super::target::NvmeTarget;
 use super::vendor::VendorFacts;
 use super::wire::{Sqe, Status};
 use crate::clock::Wall;
@@ -209,7 +209,7 @@ impl Drives for Rack {
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) rack: Rack,
-    pub(super) target: Target,
+    pub(super) target: NvmeTarget,
     pub(super) id: u16,
 }
 
@@ -217,11 +217,11 @@ impl Host {
     /// Returns a host of a subsystem that offers the drives' capabilities, or everything.
     pub(super) fn new(drives: impl IntoIterator<Item = Fake>, full: bool) -> Host {
         let mut rack = Rack::of(drives);
-        let options = Options {
+        let options = NvmeOptions {
             full,
-            ..Options::new("fake", rack.drives.len())
+            ..NvmeOptions::new("fake", rack.drives.len())
         };
-        let mut target = Target::new(options);
+        let mut target = NvmeTarget::new(options);
         target.look(&mut rack);
         let controller = target.create(false, 0, [1; 16], "nqn.host");
         let controller = controller.expect("a controller");
@@ -236,7 +236,7 @@ impl Host {
     }
 
     /// Sends a command with data.
-    pub(super) fn send(&mut self, sqe: &Sqe, data: &[u8]) -> Result<Answer, Failure> {
+    pub(super) fn send(&mut self, sqe: &Sqe, data: &[u8]) -> Result<AdminOutcome, StatusFailure> {
         let local = ("127.0.0.1".into(), 4420);
         admin::command(&mut self.target, self.id, sqe, data, &local, &mut self.rack)
     }
@@ -248,7 +248,7 @@ impl Host {
         nsid: u32,
         cdw10: u32,
         cdw11: u32,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<AdminOutcome, StatusFailure> {
         let sqe = Sqe {
             opcode,
             nsid: nsid.into(),
@@ -272,9 +272,9 @@ impl Host {
 }
 
 /// Returns the page of an answer.
-pub(super) fn page(answer: Result<Answer, Failure>) -> Vec<u8> {
+pub(super) fn page(answer: Result<AdminOutcome, StatusFailure>) -> Vec<u8> {
     match answer {
-        Ok(Answer::Page(page)) => page,
+        Ok(AdminOutcome::Page(page)) => page,
         other => panic!("not a page: {other:?}"),
     }
 }

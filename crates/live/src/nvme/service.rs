@@ -4,7 +4,7 @@ use text::problem::{Problem, Problems};
 
 use super::extended::add_formats;
 use super::front::NvmeTcp;
-use super::subsystem::Options;
+use super::subsystem::NvmeOptions;
 use crate::port::Front;
 use crate::protocol::{
     Address, FrontEndOptions, Clients, AddressKind, Protocol, Service, Setting, on_command_line,
@@ -45,16 +45,16 @@ pub const PROTOCOL: Protocol = Protocol {
 
 /// One subsystem, named after the first drive, with all drives as its namespaces.
 struct AsSubsystem {
-    options: Options,
+    options: NvmeOptions,
     target: NvmeTcp,
 }
 
 fn read(asked: &FrontEndOptions) -> Result<Box<dyn Service>, Problems> {
     let id = asked.names.first().map_or("drives", String::as_str);
-    let options = Options {
+    let options = NvmeOptions {
         strip_metadata: asked.has("strip-metadata"),
         full: asked.value("controller") == Some("full"),
-        ..Options::new(id, asked.names.len())
+        ..NvmeOptions::new(id, asked.names.len())
     };
     let target = NvmeTcp::new(options.clone());
     Ok(Box::new(AsSubsystem { options, target }))

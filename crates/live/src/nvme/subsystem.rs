@@ -22,7 +22,7 @@ const MOST_TRANSFER: u32 = 1 << 20;
 
 /// How drives are offered over NVMe/TCP.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct NvmeOptions {
     /// Name of the subsystem.
     pub nqn: String,
     /// Whether protection information is inserted and stripped here, so that hosts see plain blocks in formats with
@@ -37,10 +37,10 @@ pub struct Options {
     pub full: bool,
 }
 
-impl Options {
+impl NvmeOptions {
     /// Returns options with a subsystem named after `id`, for drives 0 to `drives`.
-    pub fn new(id: &str, drives: usize) -> Options {
-        Options {
+    pub fn new(id: &str, drives: usize) -> NvmeOptions {
+        NvmeOptions {
             nqn: format!("nqn.2026-11.org.drivelab:{id}"),
             strip_metadata: false,
             controllers: 256,
@@ -52,7 +52,7 @@ impl Options {
 
 /// A format that a host has requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
+pub(super) enum FormatRequest {
     /// To begin when no command is in flight.
     Asked,
     /// In progress.
@@ -85,7 +85,7 @@ pub(super) struct Namespace {
     /// Whether metadata is inserted and stripped here.
     pub(super) strip: bool,
     /// A format that is requested or in progress.
-    pub(super) format: Option<Work>,
+    pub(super) format: Option<FormatRequest>,
     /// Whether a sanitize was in progress at the last check.
     pub(super) sanitizing: bool,
     /// Maximum bytes of one command, without metadata.
@@ -104,7 +104,7 @@ impl Namespace {
 /// The drives of a subsystem as namespaces.
 #[derive(Debug)]
 pub(super) struct Subsystem {
-    pub(super) options: Options,
+    pub(super) options: NvmeOptions,
     /// Namespaces by their identifiers less one.
     pub(super) namespaces: Vec<Option<Namespace>>,
     /// Placement of the namespaces.
@@ -120,7 +120,7 @@ pub(super) struct Subsystem {
 
 impl Subsystem {
     /// Returns a subsystem; its namespaces are read when the first connection arrives.
-    pub(super) fn new(options: Options) -> Subsystem {
+    pub(super) fn new(options: NvmeOptions) -> Subsystem {
         Subsystem {
             options,
             namespaces: Vec::new(),
@@ -220,7 +220,7 @@ impl Subsystem {
             // Formats without a waiting connection end when the drive is done.
             format: old
                 .and_then(|old| old.format)
-                .filter(|&work| work != Work::Orphaned || operation.is_some()),
+                .filter(|&work| work != FormatRequest::Orphaned || operation.is_some()),
             // The code that detects the end notifies the hosts.
             sanitizing: sanitizes(operation) || old.is_some_and(|old| old.sanitizing),
             max_transfer: transfer(facts.max_transfer),
@@ -250,8 +250,8 @@ impl Subsystem {
     pub(super) fn abandon(&mut self, nsid: u32) {
         if let Some(namespace) = self.namespace(nsid) {
             namespace.format = match namespace.format {
-                Some(Work::Begun | Work::Orphaned) => Some(Work::Orphaned),
-                Some(Work::Asked | Work::Refused) | None => None,
+                Some(FormatRequest::Begun | FormatRequest::Orphaned) => Some(FormatRequest::Orphaned),
+                Some(FormatRequest::Asked | FormatRequest::Refused) | None => None,
             };
         }
     }

@@ -5,13 +5,13 @@ use super::controllers::Controllers;
 use super::facts::Drives;
 use super::history::History;
 use super::self_test::SelfTests;
-use super::subsystem::{Namespace, Options, Subsystem};
+use super::subsystem::{Namespace, NvmeOptions, Subsystem};
 use super::wire::Status;
 use crate::port::Notice;
 
 /// State that all connections share.
 #[derive(Debug)]
-pub struct Target {
+pub struct NvmeTarget {
     pub(super) subsystem: Subsystem,
     pub(super) controllers: Controllers,
     pub(super) self_tests: SelfTests,
@@ -20,10 +20,10 @@ pub struct Target {
     pub(super) generation: u64,
 }
 
-impl Target {
+impl NvmeTarget {
     /// Returns a target without connections; namespaces are read when the first connection arrives.
-    pub fn new(options: Options) -> Target {
-        Target {
+    pub fn new(options: NvmeOptions) -> NvmeTarget {
+        NvmeTarget {
             controllers: Controllers::new(options.controllers),
             subsystem: Subsystem::new(options),
             self_tests: SelfTests::default(),
@@ -82,7 +82,7 @@ impl Target {
     /// Returns the namespaces that a command for this one concerns.
     ///
     /// # Errors
-    /// As [`Target::active`].
+    /// As [`NvmeTarget::active`].
     pub(super) fn concerned(&mut self, controller: u16, nsid: u32) -> Result<Vec<u32>, Status> {
         if nsid == u32::MAX {
             return Ok(self.subsystem.present().map(|(nsid, _)| nsid).collect());

@@ -81,9 +81,9 @@ impl VendorFacts {
 }
 
 /// A page that is filled at offsets.
-struct Page(Vec<u8>);
+struct VendorPage(Vec<u8>);
 
-impl Page {
+impl VendorPage {
     fn put(&mut self, at: usize, bytes: &[u8]) {
         self.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
@@ -100,7 +100,7 @@ pub(super) fn page(page: u8, facts: &VendorFacts) -> Vec<u8> {
 
 /// Returns the SMART attributes of OCP.
 fn ocp_smart(facts: &VendorFacts) -> Vec<u8> {
-    let mut page = Page(vec![0; 512]);
+    let mut page = VendorPage(vec![0; 512]);
     page.put(0, &u128::from(facts.medium_written).to_le_bytes());
     page.put(16, &u128::from(facts.medium_read).to_le_bytes());
     // Normalised values of bad blocks: none is bad.
@@ -141,7 +141,7 @@ fn counted(latencies: &Histogram) -> [u32; 4] {
 
 /// Returns the latency monitor of OCP.
 fn ocp_latency(facts: &VendorFacts) -> Vec<u8> {
-    let mut page = Page(vec![0; 512]);
+    let mut page = VendorPage(vec![0; 512]);
     // The feature is enabled; buckets never expire.
     page.put(0, &[1]);
     page.put(6, &THRESHOLDS);

@@ -13,7 +13,7 @@ use crate::store::no_room;
 
 /// A member's store.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(super) struct MemberDisk {
     /// Name of the member in the pool.
     name: String,
     data: DriveData,
@@ -25,10 +25,10 @@ pub(super) struct Disk {
     failed: Option<io::Error>,
 }
 
-impl Disk {
+impl MemberDisk {
     /// Returns the store of this member, without a cache.
-    pub(super) fn new(name: &str, data: DriveData, room: PoolSpace) -> Disk {
-        Disk {
+    pub(super) fn new(name: &str, data: DriveData, room: PoolSpace) -> MemberDisk {
+        MemberDisk {
             name: name.to_owned(),
             data,
             room,
@@ -145,7 +145,7 @@ impl Contents for StoreWriter<'_> {
     }
 }
 
-impl Contents for Disk {
+impl Contents for MemberDisk {
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
         let bytes = into.len() as u64;
         if !self.data.readable(at, bytes) && !self.waiting.covers(at, bytes) {
@@ -176,7 +176,7 @@ impl Contents for Disk {
     }
 }
 
-impl Disk {
+impl MemberDisk {
     /// Writes all data to the host's disk.
     pub(super) fn sync_to_host(&mut self) -> io::Result<()> {
         self.data.sync()

@@ -22,7 +22,7 @@ use text::problem::{Place, Problem, Problems};
 
 use super::ServedDevice;
 use super::data::DriveData;
-use super::disk::Disk;
+use super::disk::MemberDisk;
 use super::findings;
 use super::machine::Machine;
 use super::noted::{self, Note};
@@ -302,7 +302,7 @@ impl Setup {
             for &(start, end) in &state.unreadable {
                 data.spoil(start, end - start);
             }
-            disks.push(Disk::new(&member.name, data, room.clone()));
+            disks.push(MemberDisk::new(&member.name, data, room.clone()));
             stores.push(MemberStore {
                 name: member.name.clone(),
                 state,
@@ -347,7 +347,7 @@ impl Setup {
         &self,
         config: &PoolConfig<DriveConfig>,
         folder: &Folder,
-        disks: &mut [Disk],
+        disks: &mut [MemberDisk],
         stores: &[MemberStore],
         room: &PoolSpace,
     ) -> Result<RecoveredTiers, Problems> {

@@ -15,7 +15,7 @@ use model::tier::offline::{self, Images, RecoveredTiers, RecoveryInput};
 use model::tier::{Pool, PoolConfig};
 use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
 
-use super::disk::Disk;
+use super::disk::MemberDisk;
 use super::findings;
 use super::noted::Note;
 use super::resync::Resync;
@@ -28,7 +28,7 @@ use crate::store::{SavedState, save};
 const CROWD: usize = 2048;
 
 /// A member of the pool.
-pub(super) type Member = DataBackedDrive<ManagedDrive, Disk>;
+pub(super) type PoolDrive = DataBackedDrive<ManagedDrive, MemberDisk>;
 
 /// State of a member besides that of its drive.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(super) struct MemberStore {
 pub(super) struct ServedPool {
     config: PoolConfig<DriveConfig>,
     uuid: u128,
-    pool: Pool<Member, Bytes>,
+    pool: Pool<PoolDrive, Bytes>,
     bytes: Bytes,
     stores: Vec<MemberStore>,
     /// Members without power, each with the time at which it responds again.
@@ -67,7 +67,7 @@ pub(super) struct ServedPool {
 
 /// The stores of a pool that is not running.
 pub(super) struct OfflineStores<'a> {
-    pub(super) disks: &'a mut [Disk],
+    pub(super) disks: &'a mut [MemberDisk],
     pub(super) absent: &'a [bool],
 }
 
@@ -87,7 +87,7 @@ impl Images for OfflineStores<'_> {
 }
 
 /// The stores of a pool that has just lost power: failed members are missing.
-struct PowerCutStores<'a>(&'a mut Pool<Member, Bytes>);
+struct PowerCutStores<'a>(&'a mut Pool<PoolDrive, Bytes>);
 
 impl Images for PowerCutStores<'_> {
     fn present(&self, member: u16) -> bool {
@@ -111,7 +111,7 @@ impl ServedPool {
     pub(super) fn new(
         (config, uuid): (PoolConfig<DriveConfig>, u128),
         (room, note): (PoolSpace, Note),
-        (drives, disks, stores): (Vec<ManagedDrive>, Vec<Disk>, Vec<MemberStore>),
+        (drives, disks, stores): (Vec<ManagedDrive>, Vec<MemberDisk>, Vec<MemberStore>),
         tiers: RecoveredTiers,
     ) -> ServedPool {
         use model::media::Medium;
@@ -121,7 +121,7 @@ impl ServedPool {
             .iter()
             .map(|it| it.drive.volatile_write_cache());
         let members = drives.into_iter().zip(disks).zip(volatile);
-        let mut members: Vec<Member> = members
+        let mut members: Vec<PoolDrive> = members
             .map(|((drive, disk), volatile)| {
                 DataBackedDrive::new(drive, disk, bytes.clone(), volatile)
             })
@@ -169,13 +169,13 @@ impl ServedPool {
         }
         loop {
             let members = self.pool.members().iter().map(|it| it.contents());
-            let oldest = members.map(Disk::oldest_waiting).enumerate();
+            let oldest = members.map(MemberDisk::oldest_waiting).enumerate();
             let oldest = oldest.filter_map(|(member, order)| Some((order?, member)));
             let Some((_, member)) = oldest.min() else {
                 self.room.clear();
                 return Ok(());
             };
-            let written = self.with_disk(member as u16, Disk::write_oldest);
+            let written = self.with_disk(member as u16, MemberDisk::write_oldest);
             if let Err(error) = written {
                 self.room.fill(&self.stores[member].name, &error);
                 return Err(self.room.error());
@@ -272,7 +272,7 @@ impl ServedPool {
         for member in 0..self.stores.len() {
             let kept = self.pool.members()[member].unflushed();
             if kept > self.crowds[member] {
-                self.pool.with_member(member as u16, Member::settle);
+                self.pool.with_member(member as u16, PoolDrive::settle);
                 let left = self.pool.members()[member].unflushed();
                 self.crowds[member] = CROWD.max(2 * left);
             }
@@ -324,18 +324,26 @@ impl ServedPool {
     }
 
     /// Calls `what` with a member: its drive and its store.
-    pub(super) fn with_kept<R>(&mut self, member: u16, what: impl FnOnce(&mut Member) -> R) -> R {
+    pub(super) fn with_kept<R>(
+        &mut self,
+        member: u16,
+        what: impl FnOnce(&mut PoolDrive) -> R,
+    ) -> R {
         self.pool.with_member(member, what)
     }
 
     /// Takes the number of a member's trigger that has been hit; each is returned once.
     pub(super) fn take_hit(&mut self) -> Option<u32> {
         let members = self.stores.len() as u16;
-        (0..members).find_map(|member| self.pool.with_member(member, Member::take_hit))
+        (0..members).find_map(|member| self.pool.with_member(member, PoolDrive::take_hit))
     }
 
     /// Calls a function with the store of one member.
-    pub(super) fn with_disk<R>(&mut self, member: u16, what: impl FnOnce(&mut Disk) -> R) -> R {
+    pub(super) fn with_disk<R>(
+        &mut self,
+        member: u16,
+        what: impl FnOnce(&mut MemberDisk) -> R,
+    ) -> R {
         self.pool.with_member(member, |it| what(it.contents_mut()))
     }
 
@@ -455,7 +463,7 @@ impl ServedPool {
             return Some(error);
         }
         (0..self.stores.len()).find_map(|member| {
-            let take = |it: &mut Member| it.contents_mut().take_failure();
+            let take = |it: &mut PoolDrive| it.contents_mut().take_failure();
             let error = self.pool.with_member(member as u16, take)?;
             let name = &self.stores[member].name;
             Some(io::Error::new(error.kind(), format!("{name}: {error}")))
@@ -540,7 +548,7 @@ impl ServedPool {
             stage(&format!(
                 "{name} goes to the host's disk ({number} of {members})"
             ));
-            self.with_disk(member as u16, Disk::sync_to_host)
+            self.with_disk(member as u16, MemberDisk::sync_to_host)
         })
     }
 

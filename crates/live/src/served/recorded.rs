@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use crash::log::{Note, Submission, Writer};
-use crash::{Head, Kind};
+use crash::{EventKind, Head};
 use model::media::DriveConfig;
 use model::{Command, Completion, Op, Time};
 
@@ -245,23 +245,23 @@ impl ServedDevice {
     ) {
         let kind = match command.op {
             Op::Read => return,
-            Op::Write => Kind::Write,
-            Op::WriteZeroes => Kind::Zeroes,
-            Op::Deallocate => Kind::Trim,
-            Op::Flush => Kind::Flush,
+            Op::Write => EventKind::Write,
+            Op::WriteZeroes => EventKind::Zeroes,
+            Op::Deallocate => EventKind::Trim,
+            Op::Flush => EventKind::Flush,
         };
         self.log_tokens();
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
             return;
         };
         // A command without a length does not change data.
-        if kind != Kind::Flush && command.bytes == 0 {
+        if kind != EventKind::Flush && command.bytes == 0 {
             return;
         }
         recorder.writer.set_time(now.ns());
         let submission = Submission {
             kind,
-            fua: command.fua && kind != Kind::Flush,
+            fua: command.fua && kind != EventKind::Flush,
             offset: command.offset,
             bytes: command.bytes,
         };
@@ -303,7 +303,7 @@ impl ServedDevice {
     pub(super) fn log_flush(&mut self) {
         if let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) {
             let flush = Submission {
-                kind: Kind::Flush,
+                kind: EventKind::Flush,
                 fua: false,
                 offset: 0,
                 bytes: 0,

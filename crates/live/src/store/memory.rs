@@ -8,7 +8,7 @@ use std::io;
 
 use model::data::is_zero;
 
-use super::pages::{PageNumber, Pages};
+use super::pages::{PageNumber, PagePool};
 use super::{PAGE, pages};
 
 /// Pages of a leaf of the table.
@@ -25,7 +25,7 @@ pub struct MemoryStore {
     /// table is allocated from the kernel as zeroes, so unused parts of it use no memory either.
     table: Vec<u32>,
     leaves: Vec<Leaf>,
-    pages: Pages,
+    pages: PagePool,
 }
 
 impl MemoryStore {
@@ -38,7 +38,7 @@ impl MemoryStore {
         Ok(MemoryStore {
             table: vec![0; leaves],
             leaves: Vec::new(),
-            pages: Pages::default(),
+            pages: PagePool::default(),
         })
     }
 
@@ -135,7 +135,7 @@ impl MemoryStore {
 
     /// Allocating new memory is faster than releasing pages one by one, and the kernel gets the old memory back.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        self.pages = Pages::default();
+        self.pages = PagePool::default();
         self.leaves.clear();
         self.table = vec![0; self.table.len()];
         Ok(())

@@ -33,7 +33,7 @@ pub(super) struct PageNumber(NonZeroU32);
 
 /// All pages, and the free ones.
 #[derive(Debug, Default)]
-pub(super) struct Pages {
+pub(super) struct PagePool {
     blocks: Vec<MmapMut>,
     /// Blocks whose pages the kernel provides at first use.
     spare: Vec<MmapMut>,
@@ -43,7 +43,7 @@ pub(super) struct Pages {
     ahead: Option<Receiver<MmapMut>>,
 }
 
-impl Pages {
+impl PagePool {
     /// Returns a page of zeroes.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Pages {
     /// Returns a page with undefined content.
     ///
     /// # Errors
-    /// As [`Pages::take_zeroed`].
+    /// As [`PagePool::take_zeroed`].
     #[inline]
     pub(super) fn take(&mut self) -> io::Result<PageNumber> {
         self.free.pop().map_or_else(|| self.fresh(), Ok)

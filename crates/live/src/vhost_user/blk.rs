@@ -35,7 +35,7 @@ pub(super) enum End {
 
 /// A drive as a virtio block device.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct BlockShape {
     bytes: u64,
     block: u32,
     rings: u16,
@@ -45,13 +45,13 @@ pub(super) struct Shape {
     read_only: bool,
 }
 
-impl Shape {
-    pub(super) fn new(served: &ServedDevice) -> Shape {
+impl BlockShape {
+    pub(super) fn new(served: &ServedDevice) -> BlockShape {
         let mut id = [0; ID];
         for (to, from) in id.iter_mut().zip(served.serial().bytes()) {
             *to = from;
         }
-        Shape {
+        BlockShape {
             bytes: served.bytes(),
             block: served.block(),
             rings: served.sheet().io_queues.clamp(1, RINGS),
@@ -156,7 +156,7 @@ pub(super) const DATA_OUT: u64 = HEADER;
 pub(super) fn parse(
     memory: &GuestMemoryMmap,
     chain: &Chain,
-    shape: &Shape,
+    shape: &BlockShape,
 ) -> Result<ParsedRequest, RingViolation> {
     let mut header = [0; HEADER as usize];
     if chain.readable.bytes() < HEADER || chain.writable.bytes() < 1 {

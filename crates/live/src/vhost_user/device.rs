@@ -15,10 +15,10 @@ use vhost::vhost_user::{Backend, Error, GpuBackend, Result, VhostUserBackendReqH
 use virtio_queue::QueueT;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap};
 
-use super::blk::{RING_SIZE, RINGS, Shape};
+use super::blk::{RING_SIZE, RINGS, BlockShape};
 use super::chain::RingViolation;
 use super::guard::MappingGuard;
-use super::inflight::InFlight;
+use super::inflight::InFlightMemory;
 use super::ring::Ring;
 
 /// One piece of the guest's memory, at its address in the frontend.
@@ -30,15 +30,15 @@ struct Mapping {
 }
 
 /// The device of one connection.
-pub(super) struct Device {
-    shape: Shape,
+pub(super) struct VirtioDevice {
+    shape: BlockShape,
     /// Guards of all shared memory; they must be dropped before the memory.
     guards: Vec<MappingGuard>,
     pub(super) memory: GuestMemoryMmap,
     mappings: Vec<Mapping>,
     pub(super) features: u64,
     pub(super) rings: Vec<Ring>,
-    pub(super) in_flight: Option<InFlight>,
+    pub(super) in_flight: Option<InFlightMemory>,
     /// Reports kicked rings. This descriptor belongs only to this connection, so registrations in it end with it; the
     /// kick descriptors themselves continue to exist in the frontend.
     pub(super) kicks: OwnedFd,
@@ -46,11 +46,11 @@ pub(super) struct Device {
     _back: Option<Backend>,
 }
 
-impl Device {
+impl VirtioDevice {
     /// Returns a device without rings; these are added when its shape is known.
-    pub(super) fn new() -> io::Result<Device> {
-        Ok(Device {
-            shape: Shape::default(),
+    pub(super) fn new() -> io::Result<VirtioDevice> {
+        Ok(VirtioDevice {
+            shape: BlockShape::default(),
             guards: Vec::new(),
             memory: GuestMemoryMmap::default(),
             mappings: Vec::new(),
@@ -63,12 +63,12 @@ impl Device {
     }
 
     /// Sets the shape of the served drive.
-    pub(super) fn take_shape(&mut self, shape: Shape) {
+    pub(super) fn take_shape(&mut self, shape: BlockShape) {
         self.rings = (0..shape.rings()).map(Ring::new).collect();
         self.shape = shape;
     }
 
-    pub(super) fn shape(&self) -> &Shape {
+    pub(super) fn shape(&self) -> &BlockShape {
         &self.shape
     }
 
@@ -77,7 +77,7 @@ impl Device {
     /// # Errors
     /// A file has been truncated.
     pub(super) fn check(&self) -> std::result::Result<(), RingViolation> {
-        let in_flight = self.in_flight.as_ref().is_some_and(InFlight::is_lost);
+        let in_flight = self.in_flight.as_ref().is_some_and(InFlightMemory::is_lost);
         if in_flight || self.guards.iter().any(MappingGuard::is_lost) {
             return Err(RingViolation("shared memory was cut short"));
         }
@@ -154,7 +154,7 @@ fn unsupported<T>() -> Result<T> {
     Err(Error::InvalidOperation("not offered"))
 }
 
-impl VhostUserBackendReqHandlerMut for Device {
+impl VhostUserBackendReqHandlerMut for VirtioDevice {
     fn set_owner(&mut self) -> Result<()> {
         Ok(())
     }
@@ -184,7 +184,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         self.features = features;
         let enabled = features & VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits() == 0;
         for ring in &mut self.rings {
-            ring.queue.set_event_idx(Shape::event_index(features));
+            ring.queue.set_event_idx(BlockShape::event_index(features));
             ring.enabled |= enabled;
         }
         Ok(())
@@ -244,7 +244,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         self.unwatch(index.into())?;
         let file = file.ok_or(Error::InvalidOperation("a ring without kicks"))?;
         self.watch(index, file)?;
-        let Device {
+        let VirtioDevice {
             memory,
             in_flight,
             rings,
@@ -313,7 +313,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         if !(1..=RINGS).contains(&rings) || !(1..=RING_SIZE).contains(&size) {
             return Err(Error::InvalidParam);
         }
-        let memory = InFlight::new(rings, size).map_err(failed)?;
+        let memory = InFlightMemory::new(rings, size).map_err(failed)?;
         let (file, offset, bytes) = memory.share().map_err(failed)?;
         self.in_flight = Some(memory);
         Ok((VhostUserInflight::new(bytes, offset, rings, size), file))
@@ -324,7 +324,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         if !(1..=RINGS).contains(&rings) || !(1..=RING_SIZE).contains(&size) {
             return Err(Error::InvalidParam);
         }
-        let memory = InFlight::open(file, given.mmap_offset, rings, size);
+        let memory = InFlightMemory::open(file, given.mmap_offset, rings, size);
         self.in_flight = Some(memory.map_err(failed)?);
         Ok(())
     }

@@ -27,7 +27,7 @@ const AT_USED: usize = 14;
 
 /// The shared memory.
 #[derive(Debug)]
-pub(super) struct InFlight {
+pub(super) struct InFlightMemory {
     /// Dropped before the memory.
     guard: MappingGuard,
     memory: MmapRegion,
@@ -43,20 +43,20 @@ fn part(size: u16) -> usize {
     (HEADER + ENTRY * usize::from(size)).next_multiple_of(ALIGNED)
 }
 
-impl InFlight {
+impl InFlightMemory {
     /// Returns new memory for this number of rings and entries, in which nothing is in flight.
-    pub(super) fn new(rings: u16, size: u16) -> io::Result<InFlight> {
+    pub(super) fn new(rings: u16, size: u16) -> io::Result<InFlightMemory> {
         let file = File::from(memfd_create("drivelab-in-flight", MemfdFlags::CLOEXEC)?);
         ftruncate(&file, (part(size) * usize::from(rings)) as u64)?;
-        InFlight::open(file, 0, rings, size)
+        InFlightMemory::open(file, 0, rings, size)
     }
 
     /// Opens the memory of an earlier server.
-    pub(super) fn open(file: File, offset: u64, rings: u16, size: u16) -> io::Result<InFlight> {
+    pub(super) fn open(file: File, offset: u64, rings: u16, size: u16) -> io::Result<InFlightMemory> {
         let place = FileOffset::new(file.try_clone()?, offset);
         let memory = MmapRegion::from_file(place, part(size) * usize::from(rings));
         let memory: MmapRegion = memory.map_err(io::Error::other)?;
-        Ok(InFlight {
+        Ok(InFlightMemory {
             guard: MappingGuard::new(memory.as_ptr(), memory.size())?,
             memory,
             file,
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_next_server_finds_what_was_in_flight_in_order() {
-        let mut first = InFlight::new(2, 8).expect("memory");
+        let mut first = InFlightMemory::new(2, 8).expect("memory");
         assert_eq!(first.recover(1, 40).expect("in range"), [0; 0]);
         for head in [3, 0, 7] {
             first.mark_in_flight(1, head).expect("in range");
@@ -170,26 +170,26 @@ mod tests {
         first.ended(1, 0, 41).expect("in range");
         let (file, offset, bytes) = first.share().expect("a descriptor");
         assert_eq!((offset, bytes), (0, 2 * 192));
-        let mut second = InFlight::open(file, 0, 2, 8).expect("the same memory");
+        let mut second = InFlightMemory::open(file, 0, 2, 8).expect("the same memory");
         assert_eq!(second.recover(1, 41).expect("in range"), [3, 7]);
     }
 
     #[test]
     fn one_that_was_told_but_not_noted_is_not_done_again() {
-        let mut first = InFlight::new(1, 4).expect("memory");
+        let mut first = InFlightMemory::new(1, 4).expect("memory");
         first.recover(0, 0).expect("in range");
         first.mark_in_flight(0, 2).expect("in range");
         first.mark_in_flight(0, 1).expect("in range");
         first.ending(0, 2).expect("in range");
         // Killed here, after the used index had become 1.
         let (file, ..) = first.share().expect("a descriptor");
-        let mut second = InFlight::open(file, 0, 1, 4).expect("the same memory");
+        let mut second = InFlightMemory::open(file, 0, 1, 4).expect("the same memory");
         assert_eq!(second.recover(0, 1).expect("in range"), [1]);
         // If it was killed before that, both are.
         first.mark_in_flight(0, 2).expect("in range");
         first.ending(0, 2).expect("in range");
         let (file, ..) = first.share().expect("a descriptor");
-        let mut third = InFlight::open(file, 0, 1, 4).expect("the same memory");
+        let mut third = InFlightMemory::open(file, 0, 1, 4).expect("the same memory");
         assert_eq!(third.recover(0, 1).expect("in range"), [1, 2]);
     }
 }

@@ -9,7 +9,7 @@
 //! connection, or a crash of the server, the next connection repeats requests that had been taken and not completed.
 //!
 //! Not supported: migration (dirty page log), packed rings, rings without kick descriptors, memory slots added one by
-//! one. Data read from shared memory is valid only after [`Device::check`]: a guest may truncate its file at any time.
+//! one. Data read from shared memory is valid only after [`VirtioDevice::check`]: a guest may truncate its file at any time.
 
 mod blk;
 mod chain;
@@ -34,11 +34,11 @@ use vhost::vhost_user::message::FrontendReq;
 use vhost::vhost_user::{BackendReqHandler, Error};
 
 use crate::clock::Wall;
-use crate::port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
+use crate::port::{ConnectionEnd, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
 use crate::served::{Outcome, Reply, IoRequest};
-use blk::{ParsedRequest, End, Piece, Shape};
+use blk::{ParsedRequest, End, Piece, BlockShape};
 use chain::{RingViolation, Chain};
-use device::Device;
+use device::VirtioDevice;
 
 /// Keys of watched descriptors.
 const SOCKET: u32 = 0;
@@ -72,9 +72,9 @@ impl Front for VhostUser {
     fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
         let say = |error: std::io::Error| error.to_string();
         let stream = UnixStream::from(socket.try_clone().map_err(say)?);
-        let device = Device::new().map_err(say)?;
+        let device = VirtioDevice::new().map_err(say)?;
         let device = Arc::new(Mutex::new(device));
-        Ok(Box::new(Guest {
+        Ok(Box::new(GuestConnection {
             drive: self.drive,
             socket,
             messages: BackendReqHandler::from_stream(stream, Arc::clone(&device)),
@@ -100,12 +100,12 @@ struct VirtioRequest {
 }
 
 /// One connection: a guest with the drive as its disk.
-struct Guest {
+struct GuestConnection {
     drive: usize,
     socket: Socket,
-    messages: BackendReqHandler<Mutex<Device>>,
+    messages: BackendReqHandler<Mutex<VirtioDevice>>,
     /// Shared with `messages`, in the same thread.
-    device: Arc<Mutex<Device>>,
+    device: Arc<Mutex<VirtioDevice>>,
     slots: Slab<VirtioRequest>,
     /// Completed requests, kept to reuse their memory.
     spare: Vec<VirtioRequest>,
@@ -117,22 +117,22 @@ struct Guest {
     waits: bool,
 }
 
-impl From<RingViolation> for Ending {
-    fn from(broken: RingViolation) -> Ending {
-        Ending::broke(broken.0)
+impl From<RingViolation> for ConnectionEnd {
+    fn from(broken: RingViolation) -> ConnectionEnd {
+        ConnectionEnd::broke(broken.0)
     }
 }
 
-fn lost_power() -> Ending {
-    Ending::Failed("the drive lost its power".into())
+fn lost_power() -> ConnectionEnd {
+    ConnectionEnd::Failed("the drive lost its power".into())
 }
 
-fn lock(device: &Mutex<Device>) -> MutexGuard<'_, Device> {
+fn lock(device: &Mutex<VirtioDevice>) -> MutexGuard<'_, VirtioDevice> {
     device.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Next action for a message.
-enum Next {
+enum MessageAction {
     /// Take the message, which is complete.
     Take,
     /// Take the message, which is complete: a memory table of this length with additional bytes after it.
@@ -143,26 +143,26 @@ enum Next {
     Wait,
 }
 
-impl Guest {
-    fn messages(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+impl GuestConnection {
+    fn messages(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         loop {
             match self.next_message(port)? {
-                Next::Take => {
+                MessageAction::Take => {
                     self.messages
                         .handle_request()
                         .map_err(|error| match error {
-                            Error::Disconnected => Ending::Left,
+                            Error::Disconnected => ConnectionEnd::Left,
                             Error::SocketBroken(error) | Error::SocketError(error) => {
-                                Ending::Failed(error.to_string())
+                                ConnectionEnd::Failed(error.to_string())
                             }
-                            error => Ending::broke(error.to_string()),
+                            error => ConnectionEnd::broke(error.to_string()),
                         })?;
                 }
-                Next::Padded(length) => {
+                MessageAction::Padded(length) => {
                     table::take(&self.socket, length, &mut lock(&self.device))?;
                 }
-                Next::Later => return Ok(()),
-                Next::Wait => {
+                MessageAction::Later => return Ok(()),
+                MessageAction::Wait => {
                     self.waits = true;
                     let quiet = Interest {
                         read: false,
@@ -176,13 +176,13 @@ impl Guest {
     }
 
     /// Inspects the next message without taking it, because the crate that takes it would block until it is complete.
-    fn next_message(&mut self, port: &Port<'_>) -> Result<Next, Ending> {
+    fn next_message(&mut self, port: &Port<'_>) -> Result<MessageAction, ConnectionEnd> {
         let mut bytes = [0; LONGEST];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let there = match recv(&self.socket, &mut bytes[..], flags) {
-            Ok((0, _)) => return Err(Ending::Left),
+            Ok((0, _)) => return Err(ConnectionEnd::Left),
             Ok((there, _)) => there,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(Next::Later),
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(MessageAction::Later),
             Err(error) => return Err(error.into()),
         };
         let word = |at: usize| {
@@ -194,14 +194,14 @@ impl Guest {
             HEADER.saturating_add(word(8) as usize)
         };
         if needs > LONGEST {
-            return Err(Ending::broke("a message longer than 4 KiB"));
+            return Err(ConnectionEnd::broke("a message longer than 4 KiB"));
         }
         if there < needs {
             let since = *self.incomplete.get_or_insert(port.wall());
             if port.wall().since(since) > PATIENCE {
-                return Err(Ending::broke("half a message"));
+                return Err(ConnectionEnd::broke("half a message"));
             }
-            return Ok(Next::Later);
+            return Ok(MessageAction::Later);
         }
         self.incomplete = None;
         if word(0) == FrontendReq::GET_VRING_BASE as u32 && needs >= HEADER + 4 {
@@ -209,17 +209,17 @@ impl Guest {
             let ring = device.rings.get_mut(word(HEADER) as usize);
             if let Some(ring) = ring.filter(|ring| ring.in_flight > 0) {
                 ring.stop();
-                return Ok(Next::Wait);
+                return Ok(MessageAction::Wait);
             }
         }
         if table::is_padded(&bytes[..needs]) {
-            return Ok(Next::Padded(needs));
+            return Ok(MessageAction::Padded(needs));
         }
-        Ok(Next::Take)
+        Ok(MessageAction::Take)
     }
 
     /// Takes requests from rings that have just been set up.
-    fn look(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn look(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         let device = Arc::clone(&self.device);
         let mut device = lock(&device);
         for index in 0..device.rings.len() {
@@ -233,10 +233,10 @@ impl Guest {
     /// Takes the requests in a ring. Returns whether there were any.
     fn take(
         &mut self,
-        device: &mut Device,
+        device: &mut VirtioDevice,
         index: usize,
         port: &mut Port<'_>,
-    ) -> Result<bool, Ending> {
+    ) -> Result<bool, ConnectionEnd> {
         let mut found = false;
         let Some(ring) = device.rings.get_mut(index).filter(|ring| ring.runs()) else {
             return Ok(false);
@@ -260,11 +260,11 @@ impl Guest {
 
     fn begin(
         &mut self,
-        device: &mut Device,
+        device: &mut VirtioDevice,
         index: usize,
         head: u16,
         port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
+    ) -> Result<(), ConnectionEnd> {
         let tag = self.slots.insert(self.spare.pop().unwrap_or_default()) as u32;
         let slot = &mut self.slots[tag as usize];
         let ring = &mut device.rings[index];
@@ -273,10 +273,10 @@ impl Guest {
         (slot.ring, slot.head, slot.left, slot.end) = (ring.index, head, 0, None);
         if let Some(in_flight) = &mut device.in_flight {
             let noted = in_flight.mark_in_flight(ring.index, head);
-            noted.map_err(|error| Ending::Failed(error.to_string()))?;
+            noted.map_err(|error| ConnectionEnd::Failed(error.to_string()))?;
         }
         ring.in_flight += 1;
-        let durable = !Shape::flushes(device.features);
+        let durable = !BlockShape::flushes(device.features);
         let mut submit = |slot: &mut VirtioRequest, piece: Piece| {
             slot.left += 1;
             let request = IoRequest {
@@ -316,7 +316,7 @@ impl Guest {
     }
 
     /// Transfers the data of a successful command. Returns whether that succeeded.
-    fn carry_out(&mut self, device: &Device, reply: &Reply, port: &mut Port<'_>) -> bool {
+    fn carry_out(&mut self, device: &VirtioDevice, reply: &Reply, port: &mut Port<'_>) -> bool {
         let chain = &self.slots[reply.tag as usize].chain;
         let bytes = reply.bytes as usize;
         if self.data.len() < bytes {
@@ -340,13 +340,13 @@ impl Guest {
     }
 
     /// Completes a request without commands in flight; `bytes` were written for the guest, without the status.
-    fn end(&mut self, device: &mut Device, tag: u32, bytes: u32) -> Result<(), Ending> {
+    fn end(&mut self, device: &mut VirtioDevice, tag: u32, bytes: u32) -> Result<(), ConnectionEnd> {
         let slot = &self.slots[tag as usize];
         let end = slot.end.unwrap_or(End::Ok);
         let chain = &slot.chain;
         let at = chain.writable.bytes() - 1;
         chain.writable.write(&device.memory, at, &[end as u8])?;
-        let Device {
+        let VirtioDevice {
             memory,
             rings,
             in_flight,
@@ -358,18 +358,18 @@ impl Guest {
     }
 }
 
-impl Endpoint for Guest {
-    fn open(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
-        let shape = Shape::new(port.drive(self.drive));
+impl Endpoint for GuestConnection {
+    fn open(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
+        let shape = BlockShape::new(port.drive(self.drive));
         lock(&self.device).take_shape(shape);
         port.watch(&self.socket, SOCKET, Interest::READ)?;
         port.watch(lock(&self.device).kicks.as_fd(), KICKS, Interest::READ)
     }
 
-    fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         if ready.key == SOCKET {
             if ready.hangup && self.waits {
-                return Err(Ending::Left);
+                return Err(ConnectionEnd::Left);
             }
             return if self.waits {
                 Ok(())
@@ -388,7 +388,7 @@ impl Endpoint for Guest {
         Ok(())
     }
 
-    fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         let device = Arc::clone(&self.device);
         let mut device = lock(&device);
         if reply.outcome == Outcome::PowerLoss {
@@ -408,11 +408,11 @@ impl Endpoint for Guest {
         self.end(&mut device, reply.tag, if read { reply.bytes } else { 0 })
     }
 
-    fn flush(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn flush(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         self.look(port)?;
         {
             let mut device = lock(&self.device);
-            let Device { memory, rings, .. } = &mut *device;
+            let VirtioDevice { memory, rings, .. } = &mut *device;
             for ring in rings {
                 ring.signal(memory)?;
             }
@@ -430,7 +430,7 @@ impl Endpoint for Guest {
         true
     }
 
-    fn poll(&mut self, port: &mut Port<'_>) -> Result<bool, Ending> {
+    fn poll(&mut self, port: &mut Port<'_>) -> Result<bool, ConnectionEnd> {
         let device = Arc::clone(&self.device);
         let mut device = lock(&device);
         let mut found = false;
@@ -441,12 +441,12 @@ impl Endpoint for Guest {
         Ok(found)
     }
 
-    fn park(&mut self, port: &mut Port<'_>) -> Result<bool, Ending> {
+    fn park(&mut self, port: &mut Port<'_>) -> Result<bool, ConnectionEnd> {
         let device = Arc::clone(&self.device);
         let mut device = lock(&device);
         let mut found = false;
         for index in 0..device.rings.len() {
-            let Device { memory, rings, .. } = &mut *device;
+            let VirtioDevice { memory, rings, .. } = &mut *device;
             if rings[index].runs() && rings[index].ask(memory)? {
                 found |= self.take(&mut device, index, port)?;
             }
@@ -454,20 +454,20 @@ impl Endpoint for Guest {
         Ok(found)
     }
 
-    fn notice(&mut self, drive: usize, notice: Notice, _port: &mut Port<'_>) -> Result<(), Ending> {
+    fn notice(&mut self, drive: usize, notice: Notice, _port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         match notice {
             _ if drive != self.drive => Ok(()),
             Notice::PowerCut => Err(lost_power()),
             // The guest must read size and block size again.
-            Notice::Namespace => Err(Ending::Failed("the drive's format has changed".into())),
+            Notice::Namespace => Err(ConnectionEnd::Failed("the drive's format has changed".into())),
             Notice::Health => Ok(()),
         }
     }
 
-    fn tick(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+    fn tick(&mut self, port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
         match self.incomplete {
             Some(since) if port.wall().since(since) > PATIENCE => {
-                Err(Ending::broke("half a message"))
+                Err(ConnectionEnd::broke("half a message"))
             }
             _ => Ok(()),
         }

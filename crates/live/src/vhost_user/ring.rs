@@ -9,7 +9,7 @@ use vm_memory::{GuestAddress, GuestMemoryMmap};
 
 use super::blk::RING_SIZE;
 use super::chain::RingViolation;
-use super::inflight::InFlight;
+use super::inflight::InFlightMemory;
 
 /// A ring of requests.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Ring {
     pub(super) fn start(
         &mut self,
         memory: &GuestMemoryMmap,
-        in_flight: Option<&mut InFlight>,
+        in_flight: Option<&mut InFlightMemory>,
     ) -> Result<(), RingViolation> {
         self.queue.set_ready(true);
         if !self.queue.is_valid(memory) {
@@ -132,7 +132,7 @@ impl Ring {
     pub(super) fn end(
         &mut self,
         memory: &GuestMemoryMmap,
-        in_flight: Option<&InFlight>,
+        in_flight: Option<&InFlightMemory>,
         head: u16,
         bytes: u32,
     ) -> Result<(), RingViolation> {

@@ -12,9 +12,9 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlag
 use vhost::vhost_user::VhostUserBackendReqHandlerMut;
 use vhost::vhost_user::message::{FrontendReq, VhostUserMemoryRegion};
 
-use super::device::Device;
+use super::device::VirtioDevice;
 use super::{HEADER, LONGEST};
-use crate::port::Ending;
+use crate::port::ConnectionEnd;
 
 /// Bytes before the regions: their number, and padding.
 const COUNT: usize = 8;
@@ -45,7 +45,7 @@ pub(super) fn is_padded(message: &[u8]) -> bool {
 }
 
 /// Takes such a complete message of `length` bytes from the socket.
-pub(super) fn take(socket: impl AsFd, length: usize, device: &mut Device) -> Result<(), Ending> {
+pub(super) fn take(socket: impl AsFd, length: usize, device: &mut VirtioDevice) -> Result<(), ConnectionEnd> {
     let mut bytes = [0; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(REGIONS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -56,7 +56,7 @@ pub(super) fn take(socket: impl AsFd, length: usize, device: &mut Device) -> Res
         let mut parts = [IoSliceMut::new(&mut bytes[got..length])];
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         got += match recvmsg(&socket, &mut parts, &mut ancillary, flags) {
-            Ok(received) if received.bytes == 0 => return Err(Ending::Left),
+            Ok(received) if received.bytes == 0 => return Err(ConnectionEnd::Left),
             Ok(received) => received.bytes,
             Err(Errno::INTR) => 0,
             Err(error) => return Err(error.into()),
@@ -82,11 +82,11 @@ pub(super) fn take(socket: impl AsFd, length: usize, device: &mut Device) -> Res
         ends(guest, size) && ends(region.user_addr, size) && ends(region.mmap_offset, size)
     });
     if count == 0 || files.len() != count || !sane {
-        return Err(Ending::broke("an invalid memory table"));
+        return Err(ConnectionEnd::broke("an invalid memory table"));
     }
     device
         .set_mem_table(&regions, files, None)
-        .map_err(|error| Ending::broke(error.to_string()))?;
+        .map_err(|error| ConnectionEnd::broke(error.to_string()))?;
     let flags = word(&bytes, 4);
     if flags & WANTS_ANSWER != 0 {
         let header = [

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use live::Ending;
+use live::ConnectionEnd;
 use live::nvme::admin::opcode as admin;
 use live::nvme::controller::property;
 use live::nvme::features::feature;
@@ -392,7 +392,9 @@ fn a_silent_host_is_cut_off() {
     host.well(line, &keep_alive, &[]);
     host.tick(line).expect("it was just heard of");
     sleep(Duration::from_millis(60));
-    assert!(matches!(host.tick(line), Err(Ending::Broke(reason)) if reason.contains("keep-alive")));
+    assert!(
+        matches!(host.tick(line), Err(ConnectionEnd::Broke(reason)) if reason.contains("keep-alive"))
+    );
 }
 
 /// The pages of OCP and Intel, at the offsets at which nvme-cli reads them; other drives refuse them.

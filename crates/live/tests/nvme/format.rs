@@ -1,6 +1,6 @@
 //! Formats with metadata and protection information, passed through and stripped; Format NVM and Sanitize.
 
-use live::nvme::Options;
+use live::nvme::NvmeOptions;
 use live::nvme::admin::opcode as admin;
 use live::nvme::identify::NamespaceData;
 use live::nvme::io::opcode;
@@ -215,7 +215,7 @@ fn one_format(
     assert_ne!(made[block..whole], zeroes[block..whole]);
 }
 
-fn strip(options: &mut Options) {
+fn strip(options: &mut NvmeOptions) {
     options.strip_metadata = true;
 }
 

@@ -1,6 +1,6 @@
 //! Functions offered on request, whether or not the drive has them: self-test, persistent events, Copy.
 
-use live::nvme::Options;
+use live::nvme::NvmeOptions;
 use live::nvme::admin::opcode as admin;
 use live::nvme::controller::property;
 use live::nvme::features::feature;
@@ -13,7 +13,7 @@ use zerocopy::FromBytes;
 
 use crate::host::{BYTES, ENABLE, Host, drive, get_log, io};
 
-pub(crate) fn full(options: &mut Options) {
+pub(crate) fn full(options: &mut NvmeOptions) {
     options.full = true;
 }
 

@@ -8,10 +8,12 @@ use live::nvme::admin::opcode as admin;
 use live::nvme::controller::property;
 use live::nvme::initiator::{CompletedCommand, ConnectTo, Initiator, property_set};
 use live::nvme::wire::{Sgl, Sqe, Status};
-use live::nvme::{NvmeConnection, Options, Target};
+use live::nvme::{NvmeConnection, NvmeOptions, NvmeTarget};
 use live::offline::Offline;
 use live::served::Reply;
-use live::{Connection as _, ConnectionLimits, Ending, Outbox, ServedDevice, Setup, StoreChoice};
+use live::{
+    Connection as _, ConnectionEnd, ConnectionLimits, Outbox, ServedDevice, Setup, StoreChoice,
+};
 use model::media::Precondition;
 
 pub(crate) const HOST_NQN: &str =
@@ -50,7 +52,7 @@ fn setup(id: &str) -> Setup {
 
 /// A target, its drives, and the connections to it.
 pub(crate) struct Host {
-    shared: Rc<RefCell<Target>>,
+    shared: Rc<RefCell<NvmeTarget>>,
     drives: Vec<ServedDevice>,
     lines: Vec<Option<Line>>,
     pub(crate) nqn: String,
@@ -71,12 +73,12 @@ impl Host {
         Host::with(drives, |_| {})
     }
 
-    pub(crate) fn with(drives: Vec<ServedDevice>, change: impl FnOnce(&mut Options)) -> Host {
-        let mut options = Options::new("test", drives.len());
+    pub(crate) fn with(drives: Vec<ServedDevice>, change: impl FnOnce(&mut NvmeOptions)) -> Host {
+        let mut options = NvmeOptions::new("test", drives.len());
         change(&mut options);
         Host {
             nqn: options.nqn.clone(),
-            shared: Rc::new(RefCell::new(Target::new(options))),
+            shared: Rc::new(RefCell::new(NvmeTarget::new(options))),
             drives,
             lines: Vec::new(),
         }
@@ -104,7 +106,7 @@ impl Host {
     }
 
     /// Exchanges bytes until both sides have nothing more to send.
-    pub(crate) fn talk(&mut self, line: usize) -> Result<(), Ending> {
+    pub(crate) fn talk(&mut self, line: usize) -> Result<(), ConnectionEnd> {
         loop {
             let it = self.lines[line].as_mut().expect("an open connection");
             if it.out.is_empty() {
@@ -117,7 +119,7 @@ impl Host {
     }
 
     /// Sends bytes to the controller, and processes its answer.
-    pub(crate) fn say(&mut self, line: usize, bytes: &[u8]) -> Result<(), Ending> {
+    pub(crate) fn say(&mut self, line: usize, bytes: &[u8]) -> Result<(), ConnectionEnd> {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.offline.drives = std::mem::take(&mut self.drives);
         let mut answer = Vec::new();
@@ -143,7 +145,7 @@ impl Host {
     }
 
     /// Sends bytes to the controller, whatever its answer is.
-    pub(crate) fn say_raw(&mut self, line: usize, bytes: &[u8]) -> Result<(), Ending> {
+    pub(crate) fn say_raw(&mut self, line: usize, bytes: &[u8]) -> Result<(), ConnectionEnd> {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.offline.drives = std::mem::take(&mut self.drives);
         let end = it.offline.send(bytes);
@@ -166,7 +168,7 @@ impl Host {
     }
 
     /// Lets about 100 ms pass.
-    pub(crate) fn tick(&mut self, line: usize) -> Result<(), Ending> {
+    pub(crate) fn tick(&mut self, line: usize) -> Result<(), ConnectionEnd> {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.offline.drives = std::mem::take(&mut self.drives);
         let end = it

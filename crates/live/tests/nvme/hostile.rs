@@ -2,14 +2,14 @@
 
 use live::nvme::io::opcode;
 use live::nvme::wire::{Encoder, Sgl, Sqe, Status};
-use live::{Ending, Outbox};
+use live::{ConnectionEnd, Outbox};
 use proptest::prelude::*;
 
 use crate::host::{Host, drive, io};
 
-fn reason(end: Result<(), Ending>) -> String {
+fn reason(end: Result<(), ConnectionEnd>) -> String {
     match end {
-        Err(Ending::Broke(reason)) => reason,
+        Err(ConnectionEnd::Broke(reason)) => reason,
         other => panic!("{other:?} is not the end of a connection"),
     }
 }
@@ -161,7 +161,7 @@ proptest! {
             bytes[4..8].copy_from_slice(&length.to_le_bytes());
         }
         if let Err(end) = host.say_raw(line, &bytes) {
-            prop_assert!(!matches!(end, Ending::Failed(_)), "{end:?}");
+            prop_assert!(!matches!(end, ConnectionEnd::Failed(_)), "{end:?}");
         }
         host.hang_up(line);
         let (_, line) = host.both();

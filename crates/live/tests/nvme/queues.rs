@@ -1,6 +1,6 @@
 //! Connecting queues: valid and invalid combinations; the end of a controller.
 
-use live::Ending;
+use live::ConnectionEnd;
 use live::nvme::controller::property;
 use live::nvme::initiator::{property_get, property_set};
 use live::nvme::io::opcode;
@@ -113,11 +113,11 @@ fn io_queues_end_with_their_controller() {
     // A reset also removes the queues.
     host.well(admin, &property_set(1, property::CC, 0), &[]);
     host.send(line, &read, &[]);
-    assert_eq!(host.talk(line), Err(Ending::Left));
+    assert_eq!(host.talk(line), Err(ConnectionEnd::Left));
     // So does the end of the admin connection.
     let (admin, line) = host.both();
     host.hang_up(admin);
-    assert_eq!(host.tick(line), Err(Ending::Left));
+    assert_eq!(host.tick(line), Err(ConnectionEnd::Left));
 }
 
 #[test]

@@ -6,19 +6,19 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use live::bench_target::{Job, Measured, Pattern, Uri, measure};
+use live::bench_target::{BenchJob, BenchResult, Pattern, Uri, measure};
 use live::nvme::admin::opcode as admin_opcode;
 use live::nvme::initiator::{ConnectTo, Initiator, property_set};
 use live::nvme::io::opcode;
 use live::nvme::wire::{Sgl, Sqe, Status};
-use live::nvme::{NvmeTcp, Options, controller};
-use live::{Clock, ConnectionLimits, EventLoop, Outbox, Setup, Stop};
+use live::nvme::{NvmeOptions, NvmeTcp, controller};
+use live::{Clock, ConnectionLimits, EventLoop, Outbox, Setup, StopSwitch};
 use model::media::Precondition;
 
 /// A server in a thread of its own, which is ended when this is dropped.
 struct Server {
     address: SocketAddr,
-    stop: Stop,
+    stop: StopSwitch,
     thread: Option<JoinHandle<Vec<String>>>,
 }
 
@@ -43,7 +43,7 @@ impl Server {
             .expect("a server");
             let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
             let address = socket.local_addr().expect("an address");
-            let front = NvmeTcp::new(Options::new("test", 1));
+            let front = NvmeTcp::new(NvmeOptions::new("test", 1));
             let controllers = front.share_subsystem();
             server.listen(socket, Box::new(front)).expect("listening");
             tell.send((address, server.stopper()))
@@ -65,8 +65,8 @@ impl Server {
         }
     }
 
-    fn measure(&self, change: impl FnOnce(&mut Job)) -> Measured {
-        let mut job = Job {
+    fn measure(&self, change: impl FnOnce(&mut BenchJob)) -> BenchResult {
+        let mut job = BenchJob {
             pattern: Pattern::RandRead,
             block: 4096,
             depth: 8,

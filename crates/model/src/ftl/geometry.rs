@@ -140,7 +140,9 @@ impl NandGeometry {
         }
         // A quarter of the number range is reserved for slots of the write buffer.
         if slots >= 3 << 30 {
-            return fail(format!("{slots} units of 4 KiB cannot be numbered with 32 bits"));
+            return fail(format!(
+                "{slots} units of 4 KiB cannot be numbered with 32 bits"
+            ));
         }
         let needed = logical.div_ceil(dies) + u64::from(spare_blocks + 1) * block_slots;
         if needed > blocks * block_slots {

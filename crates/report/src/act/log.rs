@@ -9,7 +9,7 @@ use model::Span;
 
 use lab::Scenario;
 use lab::act::ActResult;
-use workload::act::{Buckets, Generation, Interval, KINDS, Kind, Stop};
+use workload::act::{Buckets, Generation, Interval, KINDS, RequestKind, StopReason};
 
 /// Returns the log of a run.
 pub fn log(scenario: &Scenario, tested: &ActResult) -> String {
@@ -47,10 +47,10 @@ pub fn log(scenario: &Scenario, tested: &ActResult) -> String {
     }
     if let Some((_, stop)) = tested.stopped {
         log.push_str(match stop {
-            Stop::TooManyQueued => "ERROR: too many read reqs queued\n",
-            Stop::RequestsLag => "ERROR: service thread can't keep up\n",
-            Stop::LargeReadsLag => "ERROR: large block reads can't keep up\n",
-            Stop::LargeWritesLag => "ERROR: large block writes can't keep up\n",
+            StopReason::TooManyQueued => "ERROR: too many read reqs queued\n",
+            StopReason::RequestsLag => "ERROR: service thread can't keep up\n",
+            StopReason::LargeReadsLag => "ERROR: large block reads can't keep up\n",
+            StopReason::LargeWritesLag => "ERROR: large block writes can't keep up\n",
         });
         log.push_str("drive(s) can't keep up - test stopped\n");
     }
@@ -78,30 +78,33 @@ fn histogram(log: &mut String, name: &str, buckets: &Buckets, microseconds: bool
     }
 }
 
-fn names_3(tested: &ActResult) -> Vec<(String, Kind)> {
+fn names_3(tested: &ActResult) -> Vec<(String, RequestKind)> {
     vec![
-        ("LARGE BLOCK READS ".into(), Kind::LargeRead),
-        ("LARGE BLOCK WRITES".into(), Kind::LargeWrite),
-        ("RAW READS         ".into(), Kind::RawRead),
-        (format!("{:<18}", tested.config.device), Kind::RawRead),
-        ("READS             ".into(), Kind::Read),
+        ("LARGE BLOCK READS ".into(), RequestKind::LargeRead),
+        ("LARGE BLOCK WRITES".into(), RequestKind::LargeWrite),
+        ("RAW READS         ".into(), RequestKind::RawRead),
+        (
+            format!("{:<18}", tested.config.device),
+            RequestKind::RawRead,
+        ),
+        ("READS             ".into(), RequestKind::Read),
     ]
 }
 
-fn names_6(tested: &ActResult) -> Vec<(String, Kind)> {
+fn names_6(tested: &ActResult) -> Vec<(String, RequestKind)> {
     let config = &tested.config;
     let mut names = Vec::new();
     if config.reads_per_second > 0 {
-        names.push(("reads".into(), Kind::Read));
-        names.push((format!("{}-reads", config.device), Kind::Read));
+        names.push(("reads".into(), RequestKind::Read));
+        names.push((format!("{}-reads", config.device), RequestKind::Read));
     }
     if config.writes_per_second > 0 {
-        names.push(("large-block-reads".into(), Kind::LargeRead));
-        names.push(("large-block-writes".into(), Kind::LargeWrite));
+        names.push(("large-block-reads".into(), RequestKind::LargeRead));
+        names.push(("large-block-writes".into(), RequestKind::LargeWrite));
     }
     if config.record_writes_per_second() > 0 {
-        names.push(("writes".into(), Kind::Write));
-        names.push((format!("{}-writes", config.device), Kind::Write));
+        names.push(("writes".into(), RequestKind::Write));
+        names.push((format!("{}-writes", config.device), RequestKind::Write));
     }
     names
 }

@@ -12,7 +12,7 @@ use lab::act::{ActResult, Reason, Score};
 use statistics::Histogram;
 use text::digits::{self, digits};
 use text::terminal::{Width, folded, paragraph, plain, right};
-use workload::act::{Generation, Kind};
+use workload::act::{Generation, RequestKind};
 
 pub use log::log;
 
@@ -111,19 +111,21 @@ pub fn table(rows: &[ActRow], width: Width) -> String {
             Some(score) if score.load == 0 => String::from("< 1x"),
             _ => format!("{}x", trimmed(row.load())),
         });
-        cells.push(digits(row.tested.rate(Kind::Read)));
+        cells.push(digits(row.tested.rate(RequestKind::Read)));
         cells.extend([0, 1, 3, 6].map(|power| format!("{:.2} %", worst[power])));
-        let reads = row.tested.latency(Kind::Read);
+        let reads = row.tested.latency(RequestKind::Read);
         cells.push(digits(reads.mean_ns() / 1e3));
         cells.extend([99.0, 99.9].map(|percent| microseconds(reads, percent)));
-        cells.extend([Kind::LargeRead, Kind::LargeWrite].map(|kind| {
-            let (achieved, asked) = (row.tested.rate(kind), row.tested.required_rate(kind));
-            if asked == 0.0 {
-                String::from("-")
-            } else {
-                format!("{} of {}", digits(achieved), digits(asked))
-            }
-        }));
+        cells.extend(
+            [RequestKind::LargeRead, RequestKind::LargeWrite].map(|kind| {
+                let (achieved, asked) = (row.tested.rate(kind), row.tested.required_rate(kind));
+                if asked == 0.0 {
+                    String::from("-")
+                } else {
+                    format!("{} of {}", digits(achieved), digits(asked))
+                }
+            }),
+        );
         table.add_row(cells);
     }
     right(&mut table, 1..usize::MAX);
@@ -220,15 +222,15 @@ fn drive(row: &ActRow) -> Value {
                 "percent_over_64_ms": over(6),
             })
         }).collect::<Vec<_>>(),
-        "reads": latency(&row.tested, Kind::Read),
-        "device_reads": latency(&row.tested, Kind::RawRead),
-        "large_reads": latency(&row.tested, Kind::LargeRead),
-        "large_writes": latency(&row.tested, Kind::LargeWrite),
-        "writes": latency(&row.tested, Kind::Write),
+        "reads": latency(&row.tested, RequestKind::Read),
+        "device_reads": latency(&row.tested, RequestKind::RawRead),
+        "large_reads": latency(&row.tested, RequestKind::LargeRead),
+        "large_writes": latency(&row.tested, RequestKind::LargeWrite),
+        "writes": latency(&row.tested, RequestKind::Write),
     })
 }
 
-fn latency(tested: &ActResult, kind: Kind) -> Value {
+fn latency(tested: &ActResult, kind: RequestKind) -> Value {
     let histogram = tested.latency(kind);
     let us = |percent: f64| histogram.percentile(percent).map(|value| value.us());
     json!({

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{LatencyColumns, Table};
 use crate::act::ActRow;
 use study::review::results::{LatencySummary, rounded};
-use workload::act::Kind;
+use workload::act::RequestKind;
 
 /// Conditions of a run, and its verdict.
 #[derive(Clone, Debug, Serialize)]
@@ -29,12 +29,12 @@ struct ActCsvRow {
 }
 
 /// Names of the kinds of requests.
-const KINDS: [(Kind, &str); 5] = [
-    (Kind::Read, "read"),
-    (Kind::RawRead, "device read"),
-    (Kind::LargeRead, "large read"),
-    (Kind::LargeWrite, "large write"),
-    (Kind::Write, "write"),
+const KINDS: [(RequestKind, &str); 5] = [
+    (RequestKind::Read, "read"),
+    (RequestKind::RawRead, "device read"),
+    (RequestKind::LargeRead, "large read"),
+    (RequestKind::LargeWrite, "large write"),
+    (RequestKind::Write, "write"),
 ];
 
 /// Returns a line for each drive and kind of request, of the run at the given load or at the score. The shares over a
@@ -48,7 +48,7 @@ pub fn act(rows: &[ActRow]) -> Table {
             if histogram.count() == 0 {
                 continue;
             }
-            let over = |power: usize| (kind == Kind::Read).then(|| rounded(worst[power]));
+            let over = |power: usize| (kind == RequestKind::Read).then(|| rounded(worst[power]));
             let columns = ActCsvRow {
                 drive: row.scenario.machine.name().to_owned(),
                 act_version: row.tested.config.generation.version(),

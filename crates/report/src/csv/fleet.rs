@@ -7,7 +7,7 @@ use super::Table;
 
 /// Line of one drive; years count power-on time.
 #[derive(Clone, Debug, Default, Serialize)]
-struct Drive<'a> {
+struct FleetDrive<'a> {
     place: &'a str,
     device: Option<&'a str>,
     model: Option<&'a str>,
@@ -40,7 +40,7 @@ pub fn fleet(answer: &FleetAnswer) -> Table {
         let health = &one.health;
         let rating = one.rating.as_ref();
         let used = |part: fn(Remaining) -> Option<f64>| one.to_used.and_then(part);
-        Drive {
+        FleetDrive {
             place: &health.place,
             device: health.device.as_deref(),
             model: health.model.as_deref(),
@@ -70,10 +70,10 @@ pub fn fleet(answer: &FleetAnswer) -> Table {
             remarks: health.remarks.join("; "),
         }
     });
-    let unreadable = answer.unreadable.iter().map(|one| Drive {
+    let unreadable = answer.unreadable.iter().map(|one| FleetDrive {
         place: &one.place,
         remarks: format!("could not be read: {}", one.reason),
-        ..Drive::default()
+        ..FleetDrive::default()
     });
     Table::from_rows(drives.chain(unreadable))
 }

@@ -21,7 +21,7 @@ pub use fleet::fleet;
 pub use over_time::over_time;
 pub use reproduction::reproduction;
 pub use table::{CsvColumn, Table};
-pub use workload::{Replay, Run, replay, review, run};
+pub use workload::{ReplayTable, Run, replay, review, run};
 
 use serde::Serialize;
 

@@ -299,7 +299,7 @@ fn of_job(job: &Job, direction: Option<Direction>) -> Conditions {
 
 /// A trace on drives.
 #[derive(Clone, Copy, Debug)]
-pub struct Replay<'a> {
+pub struct ReplayTable<'a> {
     /// The drives with the results of the trace.
     pub rows: &'a [replay::ReplayRow],
     /// File name of the trace.
@@ -316,7 +316,7 @@ pub struct Replay<'a> {
 
 /// Returns a replayed trace: a line for each drive and kind of request, and one for each kind as it was recorded,
 /// whose drive is `as recorded`.
-pub fn replay(replay: &Replay<'_>) -> Table {
+pub fn replay(replay: &ReplayTable<'_>) -> Table {
     let common = Conditions {
         host: replay.host.to_owned(),
         source: Some(replay.source.to_owned()),

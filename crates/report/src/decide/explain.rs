@@ -5,7 +5,7 @@ use study::decide::explain::answer::{
     AGREES, ExplainAnswer, ExplainRequest, GAIN, ModelComparison, Trial,
 };
 use study::decide::explain::change::Change;
-use study::decide::explain::depth::Advice;
+use study::decide::explain::depth::DepthAdvice;
 use study::decide::explain::rating::PerformanceRating;
 use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
@@ -214,11 +214,11 @@ fn change(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String> {
     })
 }
 
-fn threads(advice: &Advice) -> String {
+fn threads(advice: &DepthAdvice) -> String {
     format!("numjobs={}", advice.numjobs)
 }
 
-fn state(advice: &Advice, model: &ModelComparison) -> String {
+fn state(advice: &DepthAdvice, model: &ModelComparison) -> String {
     let new = advice.state == "fresh" && model.rating.as_ref().is_some_and(|it| it.of_new_drive);
     match new {
         true => String::from(" on a new drive, as the sheet rates it"),

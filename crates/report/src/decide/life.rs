@@ -1,7 +1,7 @@
 //! Lifetime of drives: `drivelab life`.
 
 use serde_json::{Value, json};
-use study::decide::life::{FirstEnd, LifeAnswer, Part, is_assumed, lasts};
+use study::decide::life::{FirstEnd, LifeAnswer, LifePart, is_assumed, lasts};
 use study::decide::table_of_s3::TableRow;
 use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
@@ -80,7 +80,7 @@ fn answer(answer: &LifeAnswer) -> String {
 }
 
 /// Returns the years to the rating over seeds as text, if they differ.
-fn by_seed(part: &Part) -> Option<[String; 2]> {
+fn by_seed(part: &LifePart) -> Option<[String; 2]> {
     let written = part.written.as_ref()?;
     // Later destaging is computed arithmetically and does not depend on a seed.
     if written.years_to_rating != part.years_to_rating() {
@@ -297,7 +297,7 @@ pub fn table(answers: &[LifeAnswer], width: Width) -> String {
     folded(&table, 1, width)
 }
 
-fn row(answer: &LifeAnswer, part: &Part, loaded: bool) -> Vec<String> {
+fn row(answer: &LifeAnswer, part: &LifePart, loaded: bool) -> Vec<String> {
     let name = match answer.parts.len() {
         1 => part.drive.clone(),
         _ => format!("{}: {} {}", answer.drive, part.name, part.drive),

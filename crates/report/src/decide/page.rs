@@ -11,7 +11,7 @@ use study::decide::slo::{Limit, LimitMetric, LimitScope, Slo};
 use text::words::listed;
 
 use super::bars::{Bar, Bars};
-use super::plot::{Line, Plot, PlotAxis};
+use super::plot::{Plot, PlotAxis, PlotLine};
 use crate::page::look;
 
 const STYLE: &str = include_str!("page.css");
@@ -113,7 +113,7 @@ fn latency(slo: &Slo) -> Option<(usize, &Limit)> {
 fn latency_chart(
     titles: [String; 2],
     name: &str,
-    lines: Vec<Line>,
+    lines: Vec<PlotLine>,
     limit: Option<&Limit>,
     slo: &Slo,
 ) -> Plot {
@@ -151,7 +151,7 @@ pub fn max(slo: &Slo, answers: &[max::MaxAnswer], words: &PageText) -> String {
         let points = answer.open.tried.iter();
         let points =
             points.filter_map(|tried| Some((tried.iops, tried.readings.get(index)?.value?)));
-        Line {
+        PlotLine {
             name: answer.drive.clone(),
             points: points.collect(),
         }
@@ -171,12 +171,12 @@ pub fn mix(answers: &[mix::MixAnswer], words: &PageText) -> String {
     let lines = answers.iter().map(|answer| {
         let points = answer.points.iter();
         let points = points.map(|point| (f64::from(point.read_percent), point.iops[0]));
-        Line {
+        PlotLine {
             name: answer.drive.clone(),
             points: points.collect(),
         }
     });
-    let lines: Vec<Line> = lines.collect();
+    let lines: Vec<PlotLine> = lines.collect();
     let rates = lines
         .iter()
         .flat_map(|line| &line.points)
@@ -201,7 +201,7 @@ pub fn fill(answers: &[fill::FillAnswer], words: &PageText) -> String {
     let curves = answers
         .iter()
         .flat_map(|answer| answer.at.iter().map(move |one| (answer, one)));
-    let lines = curves.map(|(answer, one)| Line {
+    let lines = curves.map(|(answer, one)| PlotLine {
         name: format!("{}, {} %", answer.drive, one.used_percent),
         points: one
             .curve
@@ -209,7 +209,7 @@ pub fn fill(answers: &[fill::FillAnswer], words: &PageText) -> String {
             .map(|piece| (piece.gb, piece.mb_s))
             .collect(),
     });
-    let lines: Vec<Line> = lines.collect();
+    let lines: Vec<PlotLine> = lines.collect();
     let points = || lines.iter().flat_map(|line| &line.points);
     let plot = Plot {
         label: String::from("Write rate by written volume"),
@@ -235,12 +235,12 @@ pub fn life(answers: &[life::LifeAnswer], words: &PageText) -> String {
         .filter_map(|part| {
             let after = part.used_percent_a_year?;
             let at = |year: f64| part.used_percent + (after - part.used_percent) * year;
-            Some(Line {
+            Some(PlotLine {
                 name: part.name.clone(),
                 points: vec![(0.0, at(0.0)), (years, at(years))],
             })
         });
-    let lines: Vec<Line> = lines.collect();
+    let lines: Vec<PlotLine> = lines.collect();
     // Beyond twice the end nothing more is shown.
     const MOST: f64 = 200.0;
     let plot = Plot {
@@ -270,7 +270,7 @@ pub fn life(answers: &[life::LifeAnswer], words: &PageText) -> String {
 }
 
 /// Returns a line that ends where it reaches `most`.
-fn clipped(mut line: Line, most: f64) -> Line {
+fn clipped(mut line: PlotLine, most: f64) -> PlotLine {
     if let [(_, from), (x, to)] = &mut line.points[..]
         && *to > most
     {
@@ -288,7 +288,7 @@ pub fn choose(slo: &Slo, answer: &choose::ChooseAnswer, words: &PageText) -> Str
         None => one.p99_us,
     };
     let lines = answer.candidates.iter().filter_map(|one| {
-        Some(Line {
+        Some(PlotLine {
             name: one.drive.clone(),
             points: vec![(one.iops, figure(one)?)],
         })
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_line_ends_where_it_leaves_the_chart() {
-        let line = |to: f64| Line {
+        let line = |to: f64| PlotLine {
             name: String::new(),
             points: vec![(0.0, 0.0), (5.0, to)],
         };

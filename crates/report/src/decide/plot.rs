@@ -88,7 +88,7 @@ impl PlotAxis {
 }
 
 /// Points of one name.
-pub(super) struct Line {
+pub(super) struct PlotLine {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
 }
@@ -98,7 +98,7 @@ pub(super) struct Plot {
     pub(super) label: String,
     pub(super) x: PlotAxis,
     pub(super) y: PlotAxis,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<PlotLine>,
     /// Limits of `y`, each with its label.
     pub(super) limits: Vec<(f64, String)>,
     /// Lower limits of `x`, each with its text.
@@ -196,7 +196,7 @@ impl PlotLayout<'_> {
             height: bottom + BOTTOM,
             order: Vec::new(),
         };
-        let last = |line: &Line| line.points.last().map_or(bottom, |point| drawn.y(point.1));
+        let last = |line: &PlotLine| line.points.last().map_or(bottom, |point| drawn.y(point.1));
         let mut order: Vec<usize> = (0..plot.lines.len()).collect();
         order.sort_by(|a, b| last(&plot.lines[*a]).total_cmp(&last(&plot.lines[*b])));
         drawn.order = order;
@@ -392,7 +392,7 @@ mod tests {
     }
 
     fn with_lines(count: usize, name: &str) -> Plot {
-        let line = |index: usize| Line {
+        let line = |index: usize| PlotLine {
             name: format!("{name}-{index}"),
             points: vec![(1.0, 5.0 + 0.01 * (index % 3) as f64)],
         };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::{Map, Value, json as value};
 
-use lab::Member;
+use lab::MemberOutcome;
 use statistics::Histogram;
 use study::review::results::rounded;
 use workload::job::{SteadyMetric, Unified};
@@ -52,7 +52,7 @@ pub(super) fn document(report: &Report, detail: Detail) -> Map<String, Value> {
     let members = rows::members(report);
     // fio has no such members, so programs that read its JSON need not support them.
     if detail == Detail::Bins && members.len() > 1 {
-        let member = |(name, it): &(&str, Member)| {
+        let member = |(name, it): &(&str, MemberOutcome)| {
             value!({
                 "name": name,
                 "read_bytes": it.bytes_read as u64,

@@ -2,7 +2,7 @@
 
 use model::Span;
 
-use lab::{Interval, Measured, Member, ThreadOutcome};
+use lab::{Interval, Measured, MemberOutcome, ThreadOutcome};
 use statistics::{Histogram, Window};
 use workload::job::{Job, Unified};
 
@@ -359,21 +359,21 @@ pub(super) fn groups(rows: &[FioRow]) -> Vec<[GroupWay; 3]> {
 }
 
 /// Returns the members of a pool with their names, in order; empty for a drive.
-pub(super) fn members<'a>(report: &'a Report) -> Vec<(&'a str, Member)> {
+pub(super) fn members<'a>(report: &'a Report) -> Vec<(&'a str, MemberOutcome)> {
     let names = report.members.iter().map(|name| &**name);
     names.zip(report.outcome.members()).collect()
 }
 
 /// Figures of the disk: by reads and writes, I/Os and milliseconds in queue; and the utilisation in percent.
-pub(super) struct Disk {
+pub(super) struct DiskUsage {
     pub ios: [u64; 2],
     pub ticks_ms: [u64; 2],
     pub util: f64,
 }
 
 /// Returns the disk's figures over the run.
-pub(super) fn disk(report: &Report) -> Disk {
-    let mut disk = Disk {
+pub(super) fn disk(report: &Report) -> DiskUsage {
+    let mut disk = DiskUsage {
         ios: [0; 2],
         ticks_ms: [0; 2],
         util: 0.0,

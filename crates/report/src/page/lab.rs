@@ -56,7 +56,7 @@ const JOBS: [(&str, &str); 6] = [
 
 /// A drive or pool on the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Choice {
+pub struct LabChoice {
     /// Name in the catalogue or a pool's expression; with `toml`, the name of the file.
     pub drive: String,
     /// TOML text of a drive or pool that is not in the catalogue.
@@ -65,7 +65,7 @@ pub struct Choice {
 
 /// Returns the bytes of the page. It begins with these drives and this job file, or with its own first ones, and with
 /// these options and values set on the drives.
-pub fn html(benches: &[Choice], set: &[(&str, String)], job: Option<&str>) -> String {
+pub fn html(benches: &[LabChoice], set: &[(&str, String)], job: Option<&str>) -> String {
     let title = "Drives, pools and jobs";
     // Parts and bands, which charts and bars read from a review. Drives are added as the user chooses them.
     let frame = json!({
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_user_ends_a_script() {
-        let trap = Choice {
+        let trap = LabChoice {
             drive: "</script><b>".into(),
             toml: Some("<!--</script>".into()),
         };

@@ -12,7 +12,7 @@ mod simulate;
 
 use maud::{Markup, PreEscaped, html};
 
-pub use lab::{Choice, html as lab_html};
+pub use lab::{LabChoice, html as lab_html};
 use markup::json_in_script;
 pub use simulate::engine_bytes;
 use study::review::chart::ChapterSection;

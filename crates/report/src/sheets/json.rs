@@ -1,6 +1,6 @@
 //! Drives of the catalogue as JSON, with the field names of `review.json` where it has the same fields.
 
-use catalogue::{DriveSheet, Figure, Kind, PoolSheet};
+use catalogue::{DriveSheet, Figure, FigureKind, PoolSheet};
 use model::management::LbaFormat;
 use model::media::{DriveConfig, Medium};
 use model::tier::{DurabilityPoint, PoolConfig, Target};
@@ -17,7 +17,7 @@ pub fn json(drives: &[DriveSheet], figures: bool) -> Value {
 
 fn object(drive: &DriveSheet, figures: bool) -> Value {
     let known = support::statement(drive);
-    let kinds = Kind::ALL.map(|kind| {
+    let kinds = FigureKind::ALL.map(|kind| {
         let count = super::count(&drive.figures, kind);
         (kind.name().to_owned(), json!(count))
     });

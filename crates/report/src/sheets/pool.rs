@@ -15,7 +15,7 @@ use text::words::listed;
 const MANY: usize = 24;
 
 /// A part of the drives' bytes, and its use.
-pub(super) struct Share {
+pub(super) struct ByteUse {
     pub(super) what: String,
     pub(super) bytes: u64,
 }
@@ -35,13 +35,13 @@ pub(super) fn binary(bytes: u64) -> String {
 }
 
 /// Returns the use of the bytes of all drives; the shares add up to the total.
-pub(super) fn shares(config: &PoolConfig<DriveConfig>) -> Vec<Share> {
+pub(super) fn shares(config: &PoolConfig<DriveConfig>) -> Vec<ByteUse> {
     let capacities = config.capacities();
     let volumes = config.volumes();
     let mut shares = Vec::new();
     let mut add = |what: String, bytes: u64| {
         if bytes > 0 {
-            shares.push(Share { what, bytes });
+            shares.push(ByteUse { what, bytes });
         }
     };
     for volume in &volumes {
@@ -136,7 +136,7 @@ fn made_of(drive: &DriveSheet, pool: &PoolSheet) -> String {
 }
 
 /// A tier or slice in the tree: its branch and name, the prefix of further lines, and the text.
-struct Leaf {
+struct TreeLine {
     name: String,
     under: String,
     words: String,
@@ -176,7 +176,7 @@ fn branch(
     pool: &PoolSheet,
     (capacities, target): (&[u64], Target),
     (here, below): (String, String),
-    leaves: &mut Vec<Leaf>,
+    leaves: &mut Vec<TreeLine>,
 ) {
     let index = match target {
         Target::Slice {
@@ -190,7 +190,7 @@ fn branch(
                 true => decimal(bytes),
                 false => format!("{} from {} on", binary(bytes), binary(base)),
             };
-            leaves.push(Leaf {
+            leaves.push(TreeLine {
                 name: format!("{here}{}", member.name),
                 under: below,
                 words: part,
@@ -207,7 +207,7 @@ fn branch(
     let kind = [vec![tier.kind.word().to_owned()], settings]
         .concat()
         .join(", ");
-    leaves.push(Leaf {
+    leaves.push(TreeLine {
         name: format!("{here}{}", tier.name),
         under: format!("{below}│"),
         words: format!("{kind}: {}", binary(capacities[index])),

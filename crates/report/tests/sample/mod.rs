@@ -8,7 +8,7 @@
 
 use std::sync::LazyLock;
 
-use catalogue::{DriveSheet, Figure, HostSheet, Kind, NvmeIdentity};
+use catalogue::{DriveSheet, Figure, FigureKind, HostSheet, NvmeIdentity};
 use lab::{Interval, Lab, Measured, Outcome, Scenario, ThreadOutcome, Work};
 use model::management::{Management, Thermal};
 use model::media::DriveConfig;
@@ -313,7 +313,7 @@ fn cliff(every: Span, steady: f64, fresh: f64, ios: u64) -> Vec<Interval> {
     series
 }
 
-fn figure(key: &str, value: &str, kind: Kind, source: &str) -> Figure {
+fn figure(key: &str, value: &str, kind: FigureKind, source: &str) -> Figure {
     Figure {
         key: key.into(),
         value: value.into(),
@@ -373,9 +373,19 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
         pool: None,
         free: &[],
         figures: vec![
-            figure("capacity", &format!("{gigabytes} GB"), Kind::Spec, "paper"),
-            figure("read.base", "9.2 us", Kind::Fitted, "a formula"),
-            figure("tail", "0.06", Kind::Assumed, "nobody has published it"),
+            figure(
+                "capacity",
+                &format!("{gigabytes} GB"),
+                FigureKind::Spec,
+                "paper",
+            ),
+            figure("read.base", "9.2 us", FigureKind::Fitted, "a formula"),
+            figure(
+                "tail",
+                "0.06",
+                FigureKind::Assumed,
+                "nobody has published it",
+            ),
         ],
     }
 }
@@ -396,7 +406,7 @@ pub(crate) fn request(ios: u64) -> ReviewRequest {
             config: model::host::HostConfig::default(),
             sockets: 1,
             act: None,
-            figures: vec![figure("cores", "16", Kind::Assumed, "paper")],
+            figures: vec![figure("cores", "16", FigureKind::Assumed, "paper")],
         },
         suite: Suite::Quick,
         effort: Effort {

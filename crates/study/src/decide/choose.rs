@@ -15,7 +15,7 @@ use text::problem::Problems;
 
 use super::binds::{self, Binds};
 use super::cost;
-use super::life::{self, Part};
+use super::life::{self, LifePart};
 use super::pauses;
 pub use super::place::{PLACES, of_clients};
 use super::prices::Prices;
@@ -176,7 +176,7 @@ pub struct Candidate {
     /// For a pool: its durability guarantee, and the failures that lose data.
     pub promise: Option<String>,
     /// Wear by part.
-    pub parts: Vec<Part>,
+    pub parts: Vec<LifePart>,
     /// At a given rate: the completed share of the arriving I/Os, for the seed with the least. Null at its own
     /// maximum.
     pub completes: Option<f64>,

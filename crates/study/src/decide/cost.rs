@@ -6,7 +6,7 @@
 
 use catalogue::DriveSheet;
 
-use super::life::{LifeAnswer, Part};
+use super::life::{LifeAnswer, LifePart};
 use super::prices::Prices;
 
 /// A drive that lasts almost the whole term is not bought again, because figures are rounded.
@@ -14,7 +14,7 @@ const ROUNDING: f64 = 1e-4;
 
 /// Returns the number of drives bought for this place over `years`: the first, and one more each time a drive wears
 /// out.
-pub fn bought(part: &Part, years: f64) -> u64 {
+pub fn bought(part: &LifePart, years: f64) -> u64 {
     let Some(first) = part.years() else {
         return 1;
     };
@@ -65,7 +65,7 @@ mod tests {
     const YEAR: f64 = 365.0 * 86_400.0;
 
     /// Returns a part whose writes use up this drive's rating in this number of years.
-    fn lasting(drive: &str, years: f64) -> Part {
+    fn lasting(drive: &str, years: f64) -> LifePart {
         let sheet = catalogue::drive(drive).expect("built in");
         let rated = sheet.endurance_bytes.expect("rated") as f64;
         let rate = rated / (years * YEAR);

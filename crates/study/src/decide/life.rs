@@ -10,7 +10,7 @@
 //! Sources: JESD218 for the meaning of a rating in bytes (from memory), NVMe's SMART log for Percentage Used, S4-066
 //! and S4-067 for the throttling of 3D XPoint.
 
-use catalogue::{DriveSheet, Kind};
+use catalogue::{DriveSheet, FigureKind};
 use lab::{Lab, Outcome, ProgressCallback};
 use model::Gauge;
 use model::media::{DriveConfig, Medium};
@@ -105,7 +105,7 @@ pub struct DestageRate {
 
 /// Lifetime of a drive, or of a member of a pool.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Part {
+pub struct LifePart {
     /// Name of the member, or of the drive.
     pub name: String,
     /// Catalogue name of the drive.
@@ -129,7 +129,7 @@ pub struct Part {
     pub destaged: Option<DestageRate>,
 }
 
-impl Part {
+impl LifePart {
     /// Returns the years until the rated bytes are written, including later destaging.
     pub fn years_to_rating(&self) -> Option<f64> {
         let now = self.written.as_ref()?.years_to_rating;
@@ -143,7 +143,7 @@ impl Part {
         rated.or_else(|| self.passes.first().map(|pass| pass.day / DAYS))
     }
 
-    /// Returns the years that a new drive in this place lasts at the load, computed like [`Part::years`].
+    /// Returns the years that a new drive in this place lasts at the load, computed like [`LifePart::years`].
     pub fn years_of_a_new_one(&self) -> Option<f64> {
         let Some(rating) = &self.rating else {
             return Some(100.0 / (self.used_percent_a_year? - self.used_percent));
@@ -169,7 +169,7 @@ pub struct LifeAnswer {
     /// Requested years.
     pub years: f64,
     /// The drive itself, or each member of a pool.
-    pub parts: Vec<Part>,
+    pub parts: Vec<LifePart>,
     /// IOPS of the load over all seeds.
     pub iops: Option<f64>,
     /// For a pool with one write buffer: seconds of this load until it is full without destaging, if no seed ran for
@@ -180,7 +180,7 @@ pub struct LifeAnswer {
 impl LifeAnswer {
     /// Returns the part that ends first, and when: among rated parts, or, if there are none, among those that wear.
     /// `None` if no part has a known end.
-    pub fn weakest(&self) -> Option<(&Part, f64)> {
+    pub fn weakest(&self) -> Option<(&LifePart, f64)> {
         let rated = self.parts.iter().any(|part| part.rating.is_some());
         let known = self
             .parts
@@ -193,13 +193,13 @@ impl LifeAnswer {
     /// Checks whether every rated part lasts as long as requested, and no part is read-only; `None` if no part has a
     /// rating or nothing was run.
     pub fn lasts(&self) -> Option<bool> {
-        let rated = |part: &Part| {
+        let rated = |part: &LifePart| {
             part.written.is_some() && (part.rating.is_some() || part.years_to_rating().is_some())
         };
         if !self.parts.iter().any(rated) {
             return None;
         }
-        let short = |part: &Part| {
+        let short = |part: &LifePart| {
             let years = part.years_to_rating();
             years.is_some_and(|years| !lasts(years, self.years))
         };
@@ -342,7 +342,7 @@ fn kind_of(sheet: &DriveSheet, key: &str) -> &'static str {
         .map_or("not known", |figure| figure.kind.name())
 }
 
-fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Part {
+fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> LifePart {
     let seconds = years * DAYS * DAY;
     let rating = sheet.endurance_bytes.map(|bytes| EnduranceRating {
         tbw: rounded(bytes as f64 * 1e-12),
@@ -365,7 +365,7 @@ fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Pa
     let used = sheet.config.percentage_used();
     let a_year = wear.and_then(|wear| used_a_year(sheet, wear));
     let rate = written.as_ref().map_or(0.0, |written| written.mb_s[0]);
-    Part {
+    LifePart {
         name: name.to_owned(),
         drive: sheet.id.clone(),
         capacity_bytes: sheet.capacity,
@@ -485,12 +485,12 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<WearCros
 
 /// Checks whether the figure's kind is assumed, without a published source.
 pub fn is_assumed(kind: &str) -> bool {
-    kind == Kind::Assumed.name()
+    kind == FigureKind::Assumed.name()
 }
 
 /// Returns a drive at this rate of the host's writes, and of the medium's writes caused by them, in bytes per second.
 /// Ends the life of the parts that are read-only, if the load writes.
-fn end_read_only(drive: &DriveSheet, load: &Load, parts: &mut [Part]) {
+fn end_read_only(drive: &DriveSheet, load: &Load, parts: &mut [LifePart]) {
     let members = drive.named_members();
     for (index, part) in parts.iter_mut().enumerate() {
         let sheet = match &drive.pool {
@@ -508,7 +508,7 @@ fn end_read_only(drive: &DriveSheet, load: &Load, parts: &mut [Part]) {
 }
 
 #[cfg(test)]
-pub(super) fn worn(drive: &str, host: f64, caused: f64) -> Part {
+pub(super) fn worn(drive: &str, host: f64, caused: f64) -> LifePart {
     let sheet = catalogue::drive(drive).expect("built in");
     let wear = Wear {
         host,
@@ -565,7 +565,7 @@ mod tests {
     #[test]
     fn write_amplification_shortens_what_cycles_last_and_not_the_rating() {
         let (few, many) = (worn("950pro-256", 1e6, 1e6), worn("950pro-256", 1e6, 4e6));
-        let rating = |part: &Part| part.written.as_ref().and_then(|it| it.years_to_rating);
+        let rating = |part: &LifePart| part.written.as_ref().and_then(|it| it.years_to_rating);
         assert_eq!(rating(&few), rating(&many));
         let ratio = few.passes[0].day / many.passes[0].day;
         assert!((ratio - 4.0).abs() < 1e-4, "{ratio}");

@@ -64,7 +64,7 @@ pub struct MixAnswer {
     pub falls_off: Option<MixStep>,
     /// The mix with the smallest share of what the two ends would give in alternation; null if the ends were not
     /// requested.
-    pub least_of_ends: Option<Share>,
+    pub least_of_ends: Option<MixShare>,
 }
 
 /// Results of one mix.
@@ -106,7 +106,7 @@ pub struct MixStep {
 
 /// A mix, and its share of what the two ends would give.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Share {
+pub struct MixShare {
     /// Reads, in percent of the I/Os.
     pub read_percent: u32,
     /// Share of what the two ends would give.
@@ -245,9 +245,9 @@ fn falls_off(points: &[MixPoint]) -> Option<MixStep> {
     (steepest.kept < KEPT).then_some(steepest)
 }
 
-fn least_of_ends(points: &[MixPoint]) -> Option<Share> {
+fn least_of_ends(points: &[MixPoint]) -> Option<MixShare> {
     let shares = points.iter().filter_map(|point| {
-        Some(Share {
+        Some(MixShare {
             read_percent: point.read_percent,
             of_ends: point.of_ends?,
         })

@@ -4,7 +4,7 @@
 //! 0148). No data sheet states what a drive does. An answer that depends on it names the drives whose model has no such
 //! behaviour from a source.
 
-use catalogue::{DriveSheet, Kind};
+use catalogue::{DriveSheet, FigureKind};
 use lab::Outcome;
 
 use super::slo::{LimitMetric, Slo};
@@ -22,7 +22,11 @@ fn are_unknown(drive: &DriveSheet) -> bool {
         return drive.members.iter().any(are_unknown);
     }
     let is_nand = drive.figures.iter().any(|it| it.key.starts_with("nand."));
-    let known = |key: &&str| drive.figure(key).is_some_and(|it| it.kind != Kind::Assumed);
+    let known = |key: &&str| {
+        drive
+            .figure(key)
+            .is_some_and(|it| it.kind != FigureKind::Assumed)
+    };
     is_nand && !FIGURES.iter().any(known)
 }
 

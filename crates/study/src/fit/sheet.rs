@@ -13,7 +13,9 @@
 //! Not modelled: ratings that no figure is solved for (mixes; for quality of service see `ledger/qos.rs`); folding of a full SLC cache, whose
 //! writes are taken to be those of the cells without the cache.
 
-use catalogue::{DataSheet, DriveSheet, HostSheet, Kind, RatedQuantity, Ratings, SolvedFigure};
+use catalogue::{
+    DataSheet, DriveSheet, FigureKind, HostSheet, RatedQuantity, Ratings, SolvedFigure,
+};
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::Span;
 use model::media::nand::NandConfig;
@@ -366,7 +368,9 @@ fn of_capacity(sheet: &DataSheet) -> Vec<SolvedFigure> {
     let geometry = &nand.geometry;
     let dies = u64::from(geometry.channels * geometry.dies_per_channel);
     let gib = geometry.raw_bytes() as f64 / dies as f64 / f64::from(1 << 30);
-    let of_dies = format!("the number of dies that the capacity requires, {gib:.1} GiB each as in the family");
+    let of_dies = format!(
+        "the number of dies that the capacity requires, {gib:.1} GiB each as in the family"
+    );
     let assumed = |key: &str, value: u32| SolvedFigure {
         key: key.into(),
         value: value.to_string(),
@@ -383,7 +387,7 @@ fn of_capacity(sheet: &DataSheet) -> Vec<SolvedFigure> {
         all.push(SolvedFigure {
             key: "nand.slc.blocks_per_die".into(),
             value: blocks.to_string(),
-            kind: Kind::of_document(&sheet.document).name(),
+            kind: FigureKind::of_document(&sheet.document).name(),
             source: format!(
                 "{}: an SLC cache of {} GB",
                 sheet.document,
@@ -434,7 +438,7 @@ impl SheetSolver<'_> {
         let parameter = Parameter::named(key, &drive.figures, &[])
             .map_err(|problem| Problems(vec![problem]))?;
         let source = format!("{}: {}", self.sheet.document, rating_text(rated, rating));
-        let kind = Kind::of_document(&self.sheet.document).name();
+        let kind = FigureKind::of_document(&self.sheet.document).name();
         let at = |log: f64| SolvedFigure {
             key: key.into(),
             value: parameter.moved(log),

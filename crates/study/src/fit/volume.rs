@@ -9,7 +9,7 @@
 //!
 //! Not modelled: several block sizes (the largest counts), credits, and limits of the instance.
 
-use catalogue::{Change, DriveSheet, Kind};
+use catalogue::{Change, DriveSheet, FigureKind};
 use model::media::DriveConfig;
 use model::media::volume::VolumeConfig;
 use workload::job::Job;
@@ -130,7 +130,7 @@ fn times(base: &DriveSheet, config: &VolumeConfig, runs: &[&MeasuredRun]) -> Vec
     };
     let assumed = |key: &str| {
         base.figure(key)
-            .is_some_and(|figure| figure.kind == Kind::Assumed)
+            .is_some_and(|figure| figure.kind == FigureKind::Assumed)
     };
     let sides = [
         ("volume.store.read", config.store.read, true),

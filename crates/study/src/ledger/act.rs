@@ -4,7 +4,7 @@ use model::Span;
 use model::host::ProgramCosts;
 use toml_edit::Value;
 
-use super::{Act, LedgerMeasurement};
+use super::{ActRun, LedgerMeasurement};
 use lab::act::ActTest;
 use lab::{Machine, Scenario, Work};
 use text::problem::Problems;
@@ -12,12 +12,12 @@ use text::toml::Cursor;
 use workload::act::{Config, Generation};
 
 /// Reads the parameters of ACT, if the measurement is an ACT run.
-pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<ActRun> {
     let pairs = cursor.pairs("act");
     if pairs.is_empty() {
         return None;
     }
-    let mut act = Act {
+    let mut act = ActRun {
         version: 0,
         load: None,
         over_1ms_percent: None,
@@ -85,7 +85,7 @@ pub(super) fn scenario(
     machine: &Machine,
     sockets: u16,
     measurement: &LedgerMeasurement,
-    act: &Act,
+    act: &ActRun,
     seed: u64,
 ) -> Result<Scenario, Problems> {
     costs(machine, measurement)?;

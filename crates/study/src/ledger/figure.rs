@@ -12,7 +12,7 @@ use lab::{Measured, Outcome, ThreadOutcome};
 use statistics::Histogram;
 use text::problem::nearest;
 use text::quantity::in_unit;
-use workload::act::Kind;
+use workload::act::RequestKind;
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,12 +81,12 @@ pub enum FigureQuantity {
     /// Mean time in the drive, without the host's part.
     DriveMean,
     /// A statistic of fio's lat, slat or clat.
-    Latency(Clock, Statistic),
+    Latency(LatencyKind, Statistic),
 }
 
 /// One of fio's three latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
+pub enum LatencyKind {
     /// Total latency: from issue to reaping.
     Total,
     /// Submission latency: from issue until the drive has the command.
@@ -155,11 +155,11 @@ const COUNTS: &[(&str, FigureQuantity)] = &[
     ("drive_mean_us", FigureQuantity::DriveMean),
 ];
 
-const CLOCKS: &[(&str, Clock)] = &[
-    ("slat.", Clock::Submission),
-    ("clat.", Clock::Completion),
-    ("lat.", Clock::Total),
-    ("", Clock::Total),
+const CLOCKS: &[(&str, LatencyKind)] = &[
+    ("slat.", LatencyKind::Submission),
+    ("clat.", LatencyKind::Completion),
+    ("lat.", LatencyKind::Total),
+    ("", LatencyKind::Total),
 ];
 
 const STATISTICS: &[(&str, Statistic)] = &[
@@ -236,11 +236,11 @@ impl RunFigure {
         }
         Ok(match what {
             ActFigure::Load => tested.config.load_factor(),
-            ActFigure::Reads => tested.rate(Kind::Read),
+            ActFigure::Reads => tested.rate(RequestKind::Read),
             ActFigure::Over(power) => tested.worst()[power],
-            ActFigure::Mean => tested.latency(Kind::Read).mean_ns() / 1e3,
-            ActFigure::LargeReads => tested.rate(Kind::LargeRead),
-            ActFigure::LargeWrites => tested.rate(Kind::LargeWrite),
+            ActFigure::Mean => tested.latency(RequestKind::Read).mean_ns() / 1e3,
+            ActFigure::LargeReads => tested.rate(RequestKind::LargeRead),
+            ActFigure::LargeWrites => tested.rate(RequestKind::LargeWrite),
         })
     }
 
@@ -334,9 +334,9 @@ impl FigureQuantity {
                 let mut all = Histogram::default();
                 for part in parts {
                     all.merge(match clock {
-                        Clock::Total => &part.latency,
-                        Clock::Submission => &part.submission,
-                        Clock::Completion => &part.completion,
+                        LatencyKind::Total => &part.latency,
+                        LatencyKind::Submission => &part.submission,
+                        LatencyKind::Completion => &part.completion,
                     });
                 }
                 return statistic.value(&all);
@@ -542,7 +542,7 @@ mod tests {
             RunFigure::named("read.over_1000us_percent"),
             Ok(RunFigure::Of(
                 FigureDirection::Read,
-                FigureQuantity::Latency(Clock::Total, Statistic::Over(1000.0))
+                FigureQuantity::Latency(LatencyKind::Total, Statistic::Over(1000.0))
             ))
         );
         for wrong in [

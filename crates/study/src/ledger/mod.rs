@@ -113,12 +113,12 @@ pub enum Work {
         spread: Option<u32>,
     },
     /// Aerospike's certification test.
-    Act(Act),
+    Act(ActRun),
 }
 
 /// Parameters of an ACT run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Act {
+pub struct ActRun {
     /// Version of the test: 3 (as of 2017) or 6.
     pub version: u32,
     /// Load as a multiple of 1x; `None` searches for the score.

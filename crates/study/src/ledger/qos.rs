@@ -6,7 +6,7 @@
 //! met or missed, and a miss is reported. Not modelled: the differences between the drives of a series; a bound that a
 //! sheet gives for a whole series ("up to") is compared with the drive whose file has it.
 
-use catalogue::{DriveSheet, Kind, QosBound};
+use catalogue::{DriveSheet, FigureKind, QosBound};
 use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario};
 use model::media::{DriveConfig, Precondition};
 use text::problem::Problems;
@@ -32,9 +32,9 @@ pub struct QosResult {
     pub drive: String,
     /// Bound of the drive's file.
     pub bound: QosBound,
-    /// The least certain kind of the bound, its depth and its percentile: [`Kind::Assumed`] if one of them was not read in
+    /// The least certain kind of the bound, its depth and its percentile: [`FigureKind::Assumed`] if one of them was not read in
     /// the maker's document.
-    pub kind: Kind,
+    pub kind: FigureKind,
     /// Document with the bound.
     pub source: String,
     /// The model's latency at the percentile in microseconds, without the host's mean share.
@@ -117,14 +117,14 @@ fn job(bound: &QosBound) -> Job {
 }
 
 /// Returns the least certain kind of a bound, its depth and its percentile.
-fn least_certain(drive: &DriveSheet, number: usize) -> Kind {
+fn least_certain(drive: &DriveSheet, number: usize) -> FigureKind {
     let kinds = ["bound", "depth", "percentile"].map(|key| {
         let figure = drive.figure(&format!("ratings.qos.{number}.{key}"));
-        figure.map_or(Kind::Assumed, |figure| figure.kind)
+        figure.map_or(FigureKind::Assumed, |figure| figure.kind)
     });
-    let mut uncertain_first = Kind::ALL.into_iter().rev();
+    let mut uncertain_first = FigureKind::ALL.into_iter().rev();
     let found = uncertain_first.find(|kind| kinds.contains(kind));
-    found.unwrap_or(Kind::Assumed)
+    found.unwrap_or(FigureKind::Assumed)
 }
 
 fn result(
@@ -220,11 +220,11 @@ mod tests {
         };
         assert_eq!(
             ["bound", "depth", "percentile"].map(kind),
-            [Kind::Spec, Kind::Assumed, Kind::Spec]
+            [FigureKind::Spec, FigureKind::Assumed, FigureKind::Spec]
         );
-        assert_eq!(least_certain(&drive, 1), Kind::Assumed);
+        assert_eq!(least_certain(&drive, 1), FigureKind::Assumed);
         let drive = catalogue::drive("p4800x-375").expect("built in");
-        assert_eq!(least_certain(&drive, 1), Kind::Spec);
+        assert_eq!(least_certain(&drive, 1), FigureKind::Spec);
     }
 
     #[test]

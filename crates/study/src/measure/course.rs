@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use statistics::{ROUNDS, SteadyWindow};
 
-use super::plan::{Phase, Plan, PlanStep};
+use super::plan::{Plan, PlanStep, StepPhase};
 
 /// A step that is run next.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -100,14 +100,14 @@ impl<'p> PlanProgress<'p> {
             calls: 0,
             rates: Vec::new(),
             saturation: None,
-            is_past_rounds: plan.in_phase(Phase::Round).next().is_none(),
+            is_past_rounds: plan.in_phase(StepPhase::Round).next().is_none(),
         }
     }
 
     /// Returns the next step; `None` if all steps are done.
     pub fn next(&self) -> Option<NextStep<'p>> {
         let step = self.plan.steps.get(self.at)?;
-        let in_round = step.phase == Phase::Round;
+        let in_round = step.phase == StepPhase::Round;
         Some(NextStep {
             step,
             round: in_round.then_some(self.rounds + 1),
@@ -140,7 +140,7 @@ impl<'p> PlanProgress<'p> {
         self.at += 1;
         let of_round = |at: usize| {
             let step = self.plan.steps.get(at);
-            step.is_some_and(|step| step.phase == Phase::Round)
+            step.is_some_and(|step| step.phase == StepPhase::Round)
         };
         if turn.round.is_some() && !of_round(self.at) {
             self.rounds += 1;
@@ -150,7 +150,7 @@ impl<'p> PlanProgress<'p> {
             };
             self.is_past_rounds = ends || self.rounds >= self.plan.rounds;
             if !self.is_past_rounds {
-                self.at -= self.plan.in_phase(Phase::Round).count();
+                self.at -= self.plan.in_phase(StepPhase::Round).count();
             }
         }
     }
@@ -230,7 +230,7 @@ impl<'p> PlanProgress<'p> {
                 false => 0.0,
             };
             let times = match step.phase {
-                Phase::Round => f64::from(rounds) - f64::from(u8::from(index < self.at)),
+                StepPhase::Round => f64::from(rounds) - f64::from(u8::from(index < self.at)),
                 _ => f64::from(u8::from(index >= self.at)),
             };
             match step.seconds() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use text::problem::{Place, Problem, Problems};
 
 use super::course::{PlanProgress, RoundsVerdict};
-use super::plan::{Phase, Plan};
+use super::plan::{Plan, StepPhase};
 
 /// Format name, in the first line of the file.
 pub const FORMAT: &str = "drivelab measurement 1";
@@ -16,7 +16,7 @@ pub const FORMAT: &str = "drivelab measurement 1";
 /// The measured device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Device {
+pub struct MeasuredDevice {
     /// Kind: `block`, `file` or `nbd`.
     pub kind: String,
     /// Identity: the serial number, or a substitute for it.
@@ -42,7 +42,7 @@ pub struct Device {
 /// The host that ran the measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Host {
+pub struct MeasuredHost {
     /// Kernel release.
     pub kernel: String,
     /// Name of the processor.
@@ -80,7 +80,7 @@ pub struct StepRecord {
     /// Name of the step.
     pub step: String,
     /// Phase of the step.
-    pub phase: Phase,
+    pub phase: StepPhase,
     /// Round; null outside rounds.
     pub round: Option<u32>,
     /// fio's arguments.
@@ -96,9 +96,9 @@ pub struct Document {
     /// Format name; see [`FORMAT`].
     pub format: String,
     /// The measured device.
-    pub device: Device,
+    pub device: MeasuredDevice,
     /// Properties of the host.
-    pub host: Host,
+    pub host: MeasuredHost,
     /// Parameters of the measurement.
     pub asked: MeasureOptions,
     /// Notes for readers of the figures.
@@ -127,8 +127,8 @@ pub fn is_ours(root: &Value) -> bool {
 impl Document {
     /// Returns a measurement before its first step.
     pub fn new(
-        device: Device,
-        host: Host,
+        device: MeasuredDevice,
+        host: MeasuredHost,
         asked: MeasureOptions,
         notes: Vec<String>,
         plan: &Plan,
@@ -187,7 +187,7 @@ impl Document {
         let other = "name another file with --output, or move this one away: it is not changed";
         let mut found = Vec::new();
         // The path of a device may change when the machine restarts.
-        let moved = Device {
+        let moved = MeasuredDevice {
             path: fresh.device.path.clone(),
             ..self.device.clone()
         };
@@ -265,7 +265,7 @@ pub fn measured(origin: &str, root: Value) -> Result<Vec<StepResult>, Problems> 
     let last = document
         .steps
         .iter()
-        .filter(|step| step.phase == Phase::Round);
+        .filter(|step| step.phase == StepPhase::Round);
     let of_last = |step: &&StepRecord| step.round == Some(verdict.rounds);
     // A rate-limited step under competing load is not a run of its own: see `paced`.
     let plan = Plan::named(&document.asked.plan).ok();
@@ -276,7 +276,7 @@ pub fn measured(origin: &str, root: Value) -> Result<Vec<StepResult>, Problems> 
     let measures = document
         .steps
         .iter()
-        .filter(|step| step.phase == Phase::Measure && !is_paced(&step.step));
+        .filter(|step| step.phase == StepPhase::Measure && !is_paced(&step.step));
     let chosen: Vec<&StepRecord> = last.filter(of_last).chain(measures).collect();
     if chosen.is_empty() {
         let what = String::from("nothing has been measured yet");
@@ -296,7 +296,7 @@ mod tests {
     use serde_json::json;
 
     fn fresh(plan: &Plan) -> Document {
-        let device = Device {
+        let device = MeasuredDevice {
             kind: "block".into(),
             name: "S1".into(),
             path: "/dev/nvme0n1".into(),
@@ -308,7 +308,7 @@ mod tests {
             is_rotational: Some(false),
             scheduler: None,
         };
-        let host = Host {
+        let host = MeasuredHost {
             kernel: "6.1".into(),
             cpu: "one".into(),
             processors: 2,

@@ -20,6 +20,7 @@ pub use beside::{StepFigures, paced};
 pub use command::{FioTarget, MeasureSettings, arguments};
 pub use course::{NextStep, PlanProgress, RemainingTime, RoundsVerdict, TrackedRounds};
 pub use document::{
-    Device, Document, FORMAT, Host, MeasureOptions, StepRecord, StepResult, is_ours, measured,
+    Document, FORMAT, MeasureOptions, MeasuredDevice, MeasuredHost, StepRecord, StepResult,
+    is_ours, measured,
 };
-pub use plan::{HOST_JOBS, Phase, Plan, PlanStep, STANDARD_JOBS, names};
+pub use plan::{HOST_JOBS, Plan, PlanStep, STANDARD_JOBS, StepPhase, names};

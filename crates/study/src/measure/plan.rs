@@ -49,7 +49,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Phase of a step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Phase {
+pub enum StepPhase {
     /// Once, before all others; its figures are not used.
     Prepare,
     /// Repeated until the rounds are steady.
@@ -64,7 +64,7 @@ pub struct PlanStep {
     /// Name of its job.
     pub name: String,
     /// Phase in which it runs.
-    pub phase: Phase,
+    pub phase: StepPhase,
     /// Whether its rate determines steady state.
     pub is_tracked: bool,
     /// For rate-limited I/Os, the competing writes in percent of the rate of the rounds that remains.
@@ -168,8 +168,10 @@ impl Plan {
             }
         }
         let wrong = |what: &str| Problems::whole(origin, what).0;
-        let rounds = plan.in_phase(Phase::Round).count();
-        let tracked = plan.in_phase(Phase::Round).filter(|step| step.is_tracked);
+        let rounds = plan.in_phase(StepPhase::Round).count();
+        let tracked = plan
+            .in_phase(StepPhase::Round)
+            .filter(|step| step.is_tracked);
         if (rounds > 0) != (tracked.count() == 1) {
             problems
                 .0
@@ -204,7 +206,7 @@ impl Plan {
                 if name != "global" {
                     self.steps.push(PlanStep {
                         name: name.to_owned(),
-                        phase: Phase::Measure,
+                        phase: StepPhase::Measure,
                         is_tracked: false,
                         beside: None,
                         options: globals.clone(),
@@ -240,8 +242,8 @@ impl Plan {
             (None, "rounds", _) => value.parse().map(|it| self.rounds = it).is_ok(),
             (Some(_), "phase", Some(step)) => {
                 step.phase = match value {
-                    "prepare" => Phase::Prepare,
-                    "round" => Phase::Round,
+                    "prepare" => StepPhase::Prepare,
+                    "round" => StepPhase::Round,
                     _ => return false,
                 };
                 true
@@ -259,7 +261,7 @@ impl Plan {
     }
 
     /// Returns the steps of a phase.
-    pub fn in_phase(&self, phase: Phase) -> impl Iterator<Item = &PlanStep> {
+    pub fn in_phase(&self, phase: StepPhase) -> impl Iterator<Item = &PlanStep> {
         self.steps.iter().filter(move |step| step.phase == phase)
     }
 
@@ -273,7 +275,9 @@ impl Plan {
     /// # Errors
     /// Its rounds write, or no step is left.
     pub fn reads_alone(mut self) -> Result<Plan, Problems> {
-        let is_measured = self.in_phase(Phase::Measure).any(|step| step.only_reads());
+        let is_measured = self
+            .in_phase(StepPhase::Measure)
+            .any(|step| step.only_reads());
         if !is_measured {
             let what = "the measured rounds of this plan write: it cannot run with reads only";
             let mut problems = Problems::whole(self.name, what);
@@ -281,7 +285,7 @@ impl Plan {
             return Err(problems);
         }
         self.steps
-            .retain(|step| step.phase == Phase::Measure && step.only_reads());
+            .retain(|step| step.phase == StepPhase::Measure && step.only_reads());
         Ok(self)
     }
 
@@ -371,7 +375,7 @@ mod tests {
     #[test]
     fn the_snias_round_is_56_minutes() {
         let plan = Plan::named("snia").expect("a plan");
-        let round: Vec<&PlanStep> = plan.in_phase(Phase::Round).collect();
+        let round: Vec<&PlanStep> = plan.in_phase(StepPhase::Round).collect();
         let seconds: f64 = round.iter().filter_map(|step| step.seconds()).sum();
         assert_eq!((round.len(), seconds, plan.rounds), (56, 3360.0, 25));
         let tracked: Vec<&PlanStep> = round.into_iter().filter(|it| it.is_tracked).collect();

@@ -135,8 +135,9 @@ fn settle(
     oracle: &mut Oracle,
 ) -> Result<RecoveredTiers, Fail> {
     let found = world.recover(disks);
-    let found = found
-        .map_err(|(tier, damage)| Fail::Down(format!("after the previous epoch: {tier}: {damage}")))?;
+    let found = found.map_err(|(tier, damage)| {
+        Fail::Down(format!("after the previous epoch: {tier}: {damage}"))
+    })?;
     let mut data = [0; SECTOR];
     for sector in oracle.sectors().collect::<Vec<_>>() {
         let at = sector * SECTOR as u64;

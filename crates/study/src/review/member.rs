@@ -35,7 +35,7 @@ const SECONDS_A_YEAR: f64 = 365.25 * 86_400.0;
 pub(super) fn figures(outcome: &Outcome) -> Vec<MemberFigures> {
     let seconds = outcome.counted.seconds().max(1e-12);
     let members = outcome.members().into_iter();
-    let of = |member: lab::Member| MemberFigures {
+    let of = |member: lab::MemberOutcome| MemberFigures {
         read_mb_s: rounded(member.bytes_read / seconds / 1e6),
         write_mb_s: rounded(member.bytes_written / seconds / 1e6),
         busy: rounded(member.busy),

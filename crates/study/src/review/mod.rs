@@ -45,7 +45,7 @@ pub use suite::{Effort, Suite};
 use std::sync::Arc;
 
 use again::DriveArguments;
-use catalogue::{DriveSheet, Figure, HostSheet, Kind, Settings};
+use catalogue::{DriveSheet, Figure, FigureKind, HostSheet, Settings};
 use lab::{Lab, Machine};
 use results::{DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
 use statistics::BAND_EDGES;
@@ -331,12 +331,12 @@ fn promise(sheet: &DriveSheet) -> Option<String> {
 }
 
 fn kinds(figures: &[Figure]) -> results::Kinds {
-    let of = |kind: Kind| figures.iter().filter(|figure| figure.kind == kind).count();
+    let of = |kind: FigureKind| figures.iter().filter(|figure| figure.kind == kind).count();
     results::Kinds {
-        spec: of(Kind::Spec),
-        measured: of(Kind::Measured),
-        fitted: of(Kind::Fitted),
-        assumed: of(Kind::Assumed),
+        spec: of(FigureKind::Spec),
+        measured: of(FigureKind::Measured),
+        fitted: of(FigureKind::Fitted),
+        assumed: of(FigureKind::Assumed),
     }
 }
 

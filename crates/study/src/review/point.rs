@@ -36,7 +36,7 @@ impl Runner<'_> {
         task: &PointTask<'_>,
     ) -> Result<Measurement, Problems> {
         let spec = task.spec;
-        let mut pace = Pace {
+        let mut pace = PointHistory {
             iops: self.first_rate(bench, task)?,
             ran: Span::ZERO,
         };
@@ -103,7 +103,7 @@ impl Runner<'_> {
         task: &PointTask<'_>,
         name: &str,
         ios: u64,
-        pace: &mut Pace,
+        pace: &mut PointHistory,
     ) -> Result<CountedRun, Problems> {
         let spec = task.spec;
         let mut again = 0;
@@ -142,7 +142,7 @@ impl Runner<'_> {
 }
 
 /// State of a point's previous runs, for the next run.
-struct Pace {
+struct PointHistory {
     /// IOPS of the last run, or of the pilot run.
     iops: f64,
     /// Total time of the runs.

@@ -13,7 +13,7 @@ use super::chapter::Chapter;
 use super::chapters::CHAPTERS;
 use super::results::{ChapterResults, PointSettings, PublishedFigure, rounded};
 use super::shape::Shape;
-use crate::ledger::figure::{Clock, FigureDirection, FigureQuantity, RunFigure, Statistic};
+use crate::ledger::figure::{FigureDirection, FigureQuantity, LatencyKind, RunFigure, Statistic};
 use crate::ledger::published::{FigureSource, Place, PublishedPoint};
 use crate::ledger::{self, SOURCES, source_of};
 use catalogue::DriveSheet;
@@ -267,8 +267,8 @@ fn quantity(figure: RunFigure) -> Option<(&'static str, &'static str, f64)> {
         FigureQuantity::Iops => ("iops", 1.0),
         FigureQuantity::MbPerSecond => ("mb_s", 1.0),
         FigureQuantity::MibPerSecond => ("mb_s", 1.048_576),
-        FigureQuantity::Latency(Clock::Total, Statistic::Mean) => ("mean", 1.0),
-        FigureQuantity::Latency(Clock::Total, Statistic::Percentile(percent)) => {
+        FigureQuantity::Latency(LatencyKind::Total, Statistic::Mean) => ("mean", 1.0),
+        FigureQuantity::Latency(LatencyKind::Total, Statistic::Percentile(percent)) => {
             let known = [
                 (50.0, "p50"),
                 (99.0, "p99"),

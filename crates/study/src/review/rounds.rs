@@ -19,7 +19,7 @@ use super::scaled::ScaledDrive;
 use super::seeds::of_seeds;
 use super::series::TimeSeries;
 use super::suite::PointSpec;
-use crate::measure::{Phase, Plan, PlanProgress, PlanStep};
+use crate::measure::{Plan, PlanProgress, PlanStep, StepPhase};
 use lab::{Bench, Machine, Outcome, Work};
 use statistics::ROUNDS;
 use text::problem::Problems;
@@ -106,7 +106,7 @@ impl Runner<'_> {
             self.seed(&plan.name),
         );
         let mut turns = Vec::new();
-        for step in plan.in_phase(Phase::Round) {
+        for step in plan.in_phase(StepPhase::Round) {
             let Some(&spec) = specs.iter().find(|spec| step_of(spec) == step.name) else {
                 continue;
             };
@@ -175,7 +175,7 @@ impl Runner<'_> {
         let verdict = course.verdict();
         run.rounds = verdict.rounds;
         run.is_steady = verdict.is_steady == Some(true);
-        run.course.every_seconds = plan.in_phase(Phase::Round).map(seconds).sum();
+        run.course.every_seconds = plan.in_phase(StepPhase::Round).map(seconds).sum();
         run.course.steady_at_seconds = run
             .is_steady
             .then(|| run.course.every_seconds * f64::from(run.rounds));

@@ -15,7 +15,7 @@ use super::moved::SensitiveFigure;
 use super::results::{Measurement, rounded};
 use super::run::{Event, Listener};
 use crate::fit::Parameter;
-use catalogue::{DriveSheet, Kind};
+use catalogue::{DriveSheet, FigureKind};
 use lab::{Lab, Scenario};
 use text::problem::Problems;
 use workload::job::{BlockSizes, Job, Mix};
@@ -141,7 +141,7 @@ pub fn sensitivity(
         let assumed = sheet
             .figures
             .iter()
-            .filter(|figure| figure.kind == Kind::Assumed && !is_fixed(&figure.key));
+            .filter(|figure| figure.kind == FigureKind::Assumed && !is_fixed(&figure.key));
         let free: Vec<Parameter> = assumed
             .filter_map(|figure| Parameter::named(&figure.key, &sheet.figures, &[]).ok())
             .collect();

@@ -25,7 +25,7 @@ pub(super) struct Attribute {
 }
 
 /// Properties of a drive that determine how attributes are read.
-pub(super) struct Drive {
+pub(super) struct AtaDrive {
     /// Whether smartctl's database contains the model.
     pub(super) in_database: bool,
     /// Bytes of a logical block.
@@ -108,7 +108,7 @@ fn is_saturated(raw: f64) -> bool {
 }
 
 /// Takes host writes and the wear indicator from the table; rejected values become remarks.
-pub(super) fn take(health: &mut Health, attributes: &[Attribute], drive: &Drive) {
+pub(super) fn take(health: &mut Health, attributes: &[Attribute], drive: &AtaDrive) {
     if health.written.is_none() {
         match written(attributes, drive) {
             Ok(Some(found)) => health.set_written(found.value, found.rule),
@@ -145,7 +145,7 @@ pub(super) fn take(health: &mut Health, attributes: &[Attribute], drive: &Drive)
     }
 }
 
-fn written(attributes: &[Attribute], drive: &Drive) -> Result<Option<CounterValue>, String> {
+fn written(attributes: &[Attribute], drive: &AtaDrive) -> Result<Option<CounterValue>, String> {
     let rank = |one: &&Attribute| WRITES.iter().position(|id| *id == one.id).unwrap_or(99);
     let mut rows: Vec<&Attribute> = attributes
         .iter()
@@ -179,7 +179,7 @@ fn written(attributes: &[Attribute], drive: &Drive) -> Result<Option<CounterValu
     refused.map_or(Ok(None), Err)
 }
 
-fn used(attributes: &[Attribute], drive: &Drive) -> Result<Option<CounterValue>, String> {
+fn used(attributes: &[Attribute], drive: &AtaDrive) -> Result<Option<CounterValue>, String> {
     let rank = |one: &Attribute| {
         let name = one.name.to_ascii_lowercase();
         LIFE_LEFT.iter().position(|known| *known == name)

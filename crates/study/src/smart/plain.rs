@@ -335,7 +335,7 @@ impl DriveSection {
             let why = format!("{label}: a hard disk ({rate}), which writes do not wear");
             return Some(Ok(ParsedDevice::LeftOut(why)));
         }
-        let drive = ata::Drive {
+        let drive = ata::AtaDrive {
             in_database: self.in_database,
             block: self.block,
         };

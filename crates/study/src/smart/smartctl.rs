@@ -173,7 +173,7 @@ fn of_ata(health: &mut Health, members: &Members) {
         .unwrap_or(512.0);
     statistics(health, members, block);
     let known = value_at(members, &["in_smartctl_database"]).and_then(Value::as_bool);
-    let drive = ata::Drive {
+    let drive = ata::AtaDrive {
         // In versions before 7.3, only the family shows it.
         in_database: known.unwrap_or_else(|| members.contains_key("model_family")),
         block,

@@ -10,7 +10,7 @@ pub const BUCKETS: usize = 28;
 
 /// Kind of counted I/O.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum RequestKind {
     /// Record reads as the verdict counts them: from the queue in version 3, from issue in version 6.
     Read = 0,
     /// Record reads from issue (version 3 reports both).
@@ -68,7 +68,7 @@ impl Buckets {
 /// One report interval.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Interval {
-    /// By [`Kind`].
+    /// By [`RequestKind`].
     pub kinds: [Buckets; KINDS],
     /// Requests in queues at the end of the interval (version 3).
     pub queued: u32,

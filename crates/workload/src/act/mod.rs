@@ -32,6 +32,6 @@ mod program;
 mod read;
 
 pub use config::{Config, Generation, LARGEST_RATE};
-pub use counts::{BUCKETS, Buckets, Interval, KINDS, Kind};
-pub use program::{Act, Stop};
+pub use counts::{BUCKETS, Buckets, Interval, KINDS, RequestKind};
+pub use program::{Act, StopReason};
 pub use read::from_text;

@@ -8,7 +8,7 @@ use model::host::ProgramCosts;
 use model::{Command, Completion, Op, Part, Span, Status, Stream, Time};
 
 use super::config::{Config, Generation};
-use super::counts::{Interval, Kind};
+use super::counts::{Interval, RequestKind};
 use statistics::{AnatomyBands, Histogram};
 
 /// Maximum number of waiting requests before version 3 stops.
@@ -16,7 +16,7 @@ const MOST_QUEUED: u32 = 100_000;
 
 /// Why a test ended early, in ACT's terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
+pub enum StopReason {
     /// More than 100,000 requests waited in the queues (version 3).
     TooManyQueued,
     /// A service thread was later than the maximum lag (version 6).
@@ -28,7 +28,7 @@ pub enum Stop {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Role {
+enum ThreadRole {
     /// Reads requests from this queue.
     Queue(u16),
     /// Makes its own requests.
@@ -43,7 +43,7 @@ enum Role {
 /// A thread with its I/O.
 #[derive(Clone, Debug)]
 struct ActThread {
-    role: Role,
+    role: ThreadRole,
     /// I/Os completed.
     count: u64,
     /// Time when the thread started the I/O; time when the request entered its queue.
@@ -98,7 +98,7 @@ pub struct Act<'a> {
     end: Time,
     outstanding: u32,
     /// Time and reason of an early end.
-    pub stopped: Option<(Time, Stop)>,
+    pub stopped: Option<(Time, StopReason)>,
     /// I/Os that failed.
     pub errors: u64,
     /// Requests generated, or service I/Os started, in the counted part.
@@ -158,7 +158,9 @@ impl<'a> Act<'a> {
         }
         for (index, seat) in self.seats.iter().enumerate() {
             match seat.role {
-                Role::Queue(queue) => self.queues[usize::from(queue)].idle.push_back(index as u32),
+                ThreadRole::Queue(queue) => {
+                    self.queues[usize::from(queue)].idle.push_back(index as u32)
+                }
                 _ => self.timers.push(Time::ZERO, index as u32),
             }
         }
@@ -179,7 +181,7 @@ impl<'a> Act<'a> {
         self.end.since(self.count_from.min(self.end))
     }
 
-    fn stop(&mut self, now: Time, why: Stop) {
+    fn stop(&mut self, now: Time, why: StopReason) {
         if self.stopped.is_none() {
             self.stopped = Some((now, why));
             self.end = now;
@@ -194,7 +196,7 @@ impl<'a> Act<'a> {
                 return;
             }
             if self.queued >= MOST_QUEUED {
-                return self.stop(now, Stop::TooManyQueued);
+                return self.stop(now, StopReason::TooManyQueued);
             }
             let queue = self.generator.uniform_below(self.queues.len() as u64) as usize;
             let offset = self.places.record(&mut self.generator);
@@ -231,7 +233,7 @@ impl<'a> Act<'a> {
             return;
         }
         match self.seats[index as usize].role {
-            Role::Queue(queue) => {
+            ThreadRole::Queue(queue) => {
                 let queue = &mut self.queues[usize::from(queue)];
                 match queue.requests.pop_front() {
                     None => queue.idle.push_back(index),
@@ -243,13 +245,13 @@ impl<'a> Act<'a> {
                     }
                 }
             }
-            Role::Service => self.serve(index, now, submit),
-            Role::LargeReads => self.large(index, now, Op::Read, submit),
-            Role::LargeWrites { filled: true } => self.large(index, now, Op::Write, submit),
-            Role::LargeWrites { filled: false } => {
+            ThreadRole::Service => self.serve(index, now, submit),
+            ThreadRole::LargeReads => self.large(index, now, Op::Read, submit),
+            ThreadRole::LargeWrites { filled: true } => self.large(index, now, Op::Write, submit),
+            ThreadRole::LargeWrites { filled: false } => {
                 let picoseconds = self.costs.fill_picoseconds_per_byte;
                 let fill = Span::per_bytes(picoseconds, u64::from(self.places.large_bytes));
-                self.seats[index as usize].role = Role::LargeWrites { filled: true };
+                self.seats[index as usize].role = ThreadRole::LargeWrites { filled: true };
                 if fill == Span::ZERO {
                     self.large(index, now, Op::Write, submit);
                 } else {
@@ -282,7 +284,7 @@ impl<'a> Act<'a> {
         let offset = seat.stream.uniform_below(self.places.large_blocks) * u64::from(bytes);
         seat.enqueued = now;
         if op == Op::Write {
-            seat.role = Role::LargeWrites { filled: false };
+            seat.role = ThreadRole::LargeWrites { filled: false };
         }
         self.issue(index, now, op, offset, bytes, submit);
     }
@@ -307,16 +309,20 @@ impl<'a> Act<'a> {
     }
 
     /// Returns the rate of a paced thread in I/Os per second, and the reason for stopping if it is late.
-    fn pace(&self, role: Role) -> (f64, Stop) {
+    fn pace(&self, role: ThreadRole) -> (f64, StopReason) {
         match role {
-            Role::LargeReads => (self.config.large_reads_per_second(), Stop::LargeReadsLag),
-            Role::LargeWrites { .. } => {
-                (self.config.large_writes_per_second(), Stop::LargeWritesLag)
-            }
-            Role::Queue(_) | Role::Service => {
+            ThreadRole::LargeReads => (
+                self.config.large_reads_per_second(),
+                StopReason::LargeReadsLag,
+            ),
+            ThreadRole::LargeWrites { .. } => (
+                self.config.large_writes_per_second(),
+                StopReason::LargeWritesLag,
+            ),
+            ThreadRole::Queue(_) | ThreadRole::Service => {
                 let each =
                     self.config.requests_per_second() / self.config.generation.readers().max(1);
-                (f64::from(each.max(1)), Stop::RequestsLag)
+                (f64::from(each.max(1)), StopReason::RequestsLag)
             }
         }
     }
@@ -351,11 +357,11 @@ impl<'a> Act<'a> {
         // The measured time of a thread starts when the thread runs, not when it could have run.
         let from_issue = now.since(seat.issued) - completion.anatomy.get(Part::ThreadBusy);
         let (kind, latency) = match (seat.role, seat.writes) {
-            (Role::Queue(_), _) => (Kind::Read, now.since(seat.enqueued)),
-            (Role::Service, false) => (Kind::Read, from_issue),
-            (Role::Service, true) => (Kind::Write, from_issue),
-            (Role::LargeReads, _) => (Kind::LargeRead, from_issue),
-            (Role::LargeWrites { .. }, _) => (Kind::LargeWrite, from_issue),
+            (ThreadRole::Queue(_), _) => (RequestKind::Read, now.since(seat.enqueued)),
+            (ThreadRole::Service, false) => (RequestKind::Read, from_issue),
+            (ThreadRole::Service, true) => (RequestKind::Write, from_issue),
+            (ThreadRole::LargeReads, _) => (RequestKind::LargeRead, from_issue),
+            (ThreadRole::LargeWrites { .. }, _) => (RequestKind::LargeWrite, from_issue),
         };
         let waited = seat.issued.since(seat.enqueued);
         let every = self.config.report_interval.ns().max(1);
@@ -372,9 +378,9 @@ impl<'a> Act<'a> {
         into.queued = self.queued;
         into.kinds[kind as usize].record(latency);
         self.latencies[kind as usize].record_at(latency, now);
-        if kind == Kind::Read {
-            into.kinds[Kind::RawRead as usize].record(from_issue);
-            self.latencies[Kind::RawRead as usize].record_at(from_issue, now);
+        if kind == RequestKind::Read {
+            into.kinds[RequestKind::RawRead as usize].record(from_issue);
+            self.latencies[RequestKind::RawRead as usize].record_at(from_issue, now);
             let mut anatomy = completion.anatomy;
             anatomy.add(Part::QueueSlot, waited);
             self.bands.record(latency, &anatomy);
@@ -432,19 +438,20 @@ fn seats(config: &Config, seed: u64) -> Vec<ActThread> {
             queues,
             threads_per_queue,
         } => roles.extend(
-            (0..queues).flat_map(|queue| (0..threads_per_queue).map(move |_| Role::Queue(queue))),
+            (0..queues)
+                .flat_map(|queue| (0..threads_per_queue).map(move |_| ThreadRole::Queue(queue))),
         ),
         Generation::Service { threads } => {
             if config.record_reads_per_second() + config.record_writes_per_second() > 0 {
-                roles.extend((0..threads).map(|_| Role::Service));
+                roles.extend((0..threads).map(|_| ThreadRole::Service));
             }
         }
     }
     if config.large_reads_per_second() > 0.0 {
-        roles.push(Role::LargeReads);
+        roles.push(ThreadRole::LargeReads);
     }
     if config.large_writes_per_second() > 0.0 {
-        roles.push(Role::LargeWrites { filled: false });
+        roles.push(ThreadRole::LargeWrites { filled: false });
     }
     let seat = |(index, role)| ActThread {
         role,
@@ -495,7 +502,7 @@ impl Workload for Act<'_> {
         self.outstanding -= 1;
         self.count(now, completion.id, completion);
         match self.seats[completion.id as usize].role {
-            Role::Queue(_) => self.ready.push(completion.id),
+            ThreadRole::Queue(_) => self.ready.push(completion.id),
             _ => self.schedule_next(completion.id, now),
         }
     }

@@ -9,7 +9,7 @@ use crate::job::{
 use super::engines;
 use super::settings::Settings;
 use super::split;
-use super::value::{self, OptionError, OptionValue, Quantity};
+use super::value::{self, OptionError, OptionValue, SizeValue};
 
 type ApplyResult = Result<(), OptionError>;
 
@@ -83,11 +83,11 @@ store! {
 
 fn extent(given: &OptionValue, most_percent: u64) -> Result<Extent, OptionError> {
     match given.quantity()? {
-        Quantity::Count(bytes) => Ok(Extent::Bytes(bytes)),
-        Quantity::Percent(percent) if percent <= most_percent => {
+        SizeValue::Count(bytes) => Ok(Extent::Bytes(bytes)),
+        SizeValue::Percent(percent) if percent <= most_percent => {
             Ok(Extent::Percent(percent as f64))
         }
-        Quantity::Percent(percent) => Err(OptionError::new(
+        SizeValue::Percent(percent) => Err(OptionError::new(
             format!("{percent}% is more than the whole drive"),
             format!("at most {most_percent}%"),
         )),
@@ -256,7 +256,7 @@ pub(super) fn bssplit(settings: &mut Settings, given: &OptionValue) -> ApplyResu
 
 pub(super) fn random_distribution(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
     #[derive(Clone, Copy)]
-    enum Shape {
+    enum DistributionShape {
         Random,
         Zipf,
         Pareto,
@@ -265,12 +265,12 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &OptionValue) 
         ZonedAbsolute,
     }
     let kinds = [
-        ("random", Shape::Random),
-        ("zipf", Shape::Zipf),
-        ("pareto", Shape::Pareto),
-        ("normal", Shape::Normal),
-        ("zoned", Shape::Zoned),
-        ("zoned_abs", Shape::ZonedAbsolute),
+        ("random", DistributionShape::Random),
+        ("zipf", DistributionShape::Zipf),
+        ("pareto", DistributionShape::Pareto),
+        ("normal", DistributionShape::Normal),
+        ("zoned", DistributionShape::Zoned),
+        ("zoned_abs", DistributionShape::ZonedAbsolute),
     ];
     let (kind, rest) = given.word(&kinds)?;
     let mut parameters = rest
@@ -282,8 +282,8 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &OptionValue) 
         None => Ok(default),
     };
     let distribution = match kind {
-        Shape::Random => Distribution::Random,
-        Shape::Zipf => {
+        DistributionShape::Random => Distribution::Random,
+        DistributionShape::Zipf => {
             let theta = parameter(1.1, 0.0, f64::MAX)?;
             if theta == 1.0 {
                 return Err(OptionError::new(
@@ -294,18 +294,18 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &OptionValue) 
             let centre = centre(&mut parameter)?;
             Distribution::Zipf { theta, centre }
         }
-        Shape::Pareto => {
+        DistributionShape::Pareto => {
             let power = parameter(0.2, f64::MIN_POSITIVE, 1.0 - f64::EPSILON)?;
             let centre = centre(&mut parameter)?;
             Distribution::Pareto { power, centre }
         }
-        Shape::Normal => {
+        DistributionShape::Normal => {
             let deviation = parameter(0.0, 0.0, 99.999_999)?;
             let centre = centre(&mut parameter)?;
             Distribution::Normal { deviation, centre }
         }
-        Shape::Zoned | Shape::ZonedAbsolute => {
-            let absolute = matches!(kind, Shape::ZonedAbsolute);
+        DistributionShape::Zoned | DistributionShape::ZonedAbsolute => {
+            let absolute = matches!(kind, DistributionShape::ZonedAbsolute);
             let zones = split::zones(given, rest.unwrap_or(""), absolute)?;
             for (distribution, zones) in settings.job.distribution.iter_mut().zip(zones) {
                 *distribution = zones.unwrap_or_else(|| distribution.clone());

@@ -326,7 +326,10 @@ mod tests {
             ("if=/dev/zero bs=1M", "neither if nor of is a drive"),
             ("if=/dev/x of=/dev/y", "from drive to drive"),
             ("if=/dev/zero of=/dev/x bs=1q", "invalid number in bs=1q"),
-            ("if=/dev/zero of=/dev/x ibs=1k obs=2k", "differs from the block size"),
+            (
+                "if=/dev/zero of=/dev/x ibs=1k obs=2k",
+                "differs from the block size",
+            ),
             (
                 "if=/dev/zero of=/dev/x conv=ucase",
                 "conv=ucase is not simulated",

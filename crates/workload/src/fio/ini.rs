@@ -97,7 +97,8 @@ impl JobReader<'_> {
         if self.includes > MOST_INCLUDES {
             if self.includes == MOST_INCLUDES + 1 {
                 let what = format!("more than {MOST_INCLUDES} files are included in all");
-                let help = Some("check whether a file includes itself through other files".to_string());
+                let help =
+                    Some("check whether a file includes itself through other files".to_string());
                 self.problem(&line.origin.clone(), line.place(), what, help);
             }
             return;

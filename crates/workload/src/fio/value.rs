@@ -29,7 +29,7 @@ impl OptionError {
 
 /// Value of a size or offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Quantity {
+pub(super) enum SizeValue {
     /// A number with its suffix applied.
     Count(u64),
     /// `n%`.
@@ -96,7 +96,7 @@ impl<'a> OptionValue<'a> {
     }
 
     /// Parses a size or a percentage.
-    pub(super) fn quantity(&self) -> Result<Quantity, OptionError> {
+    pub(super) fn quantity(&self) -> Result<SizeValue, OptionError> {
         self.quantity_of(self.text()?)
     }
 
@@ -196,27 +196,27 @@ impl<'a> OptionValue<'a> {
     /// Parses one number with a suffix.
     pub(super) fn count(&self, text: &str) -> Result<u64, OptionError> {
         match self.quantity_of(text)? {
-            Quantity::Count(count) => Ok(count),
-            Quantity::Percent(_) => Err(OptionError::new(
+            SizeValue::Count(count) => Ok(count),
+            SizeValue::Percent(_) => Err(OptionError::new(
                 format!("`{text}` is a percentage"),
                 "a number; percent has no meaning here",
             )),
         }
     }
 
-    fn quantity_of(&self, written: &str) -> Result<Quantity, OptionError> {
+    fn quantity_of(&self, written: &str) -> Result<SizeValue, OptionError> {
         let text = written.trim();
         let wrong = || OptionError::new(format!("`{text}` is not a number"), SIZE_HELP);
         if text.starts_with('(') {
             let value =
                 expression::evaluate(text, &|suffix| self.multiplier(suffix).map(|by| by as f64));
             return value
-                .map(|value| Quantity::Count(value as u64))
+                .map(|value| SizeValue::Count(value as u64))
                 .ok_or_else(wrong);
         }
         let (digits, suffix) = split_number(text).ok_or_else(wrong)?;
         if percent(suffix) == Some("") {
-            return Ok(Quantity::Percent(digits));
+            return Ok(SizeValue::Percent(digits));
         }
         if suffix.eq_ignore_ascii_case("z") {
             return Err(OptionError::new(
@@ -232,7 +232,7 @@ impl<'a> OptionValue<'a> {
         })?;
         digits
             .checked_mul(by)
-            .map(Quantity::Count)
+            .map(SizeValue::Count)
             .ok_or_else(|| OptionError::new(format!("`{text}` is too large"), SIZE_HELP))
     }
 

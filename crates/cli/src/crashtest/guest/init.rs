@@ -21,7 +21,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use crash::search::Judgement;
 
 use super::super::check::last_line;
-use super::super::resident::{self, Answer, Resident};
+use super::super::resident::{self, CheckerAnswer, Resident};
 use super::files;
 use super::job::{
     DIRECTORY, FileSystem, Job, MARK, Message, Mount, Order, ProgramEnd, SHARED, Task,
@@ -362,15 +362,15 @@ fn by_resident(
     let line = resident::order(DIRECTORY, &at(&order.acks), &at(&order.tries), &order.name);
     let answer = running.ask(&line, Duration::from_millis(job.limit_ms))?;
     let message = match answer {
-        Answer::Line(line) => {
+        CheckerAnswer::Line(line) => {
             if is_unmounted()? {
                 *resident = Some(running);
                 return Ok(Message::Answered(line));
             }
             Message::Gone("the resident checker keeps files of an image open".into())
         }
-        Answer::Late => Message::Hung,
-        Answer::Gone(status) => {
+        CheckerAnswer::Late => Message::Hung,
+        CheckerAnswer::Gone(status) => {
             let complained = last_line(File::open("/run/stderr")?)?;
             match resident::gone(status, complained) {
                 Judgement::Failed(_, why) => Message::Gone(why),

@@ -21,7 +21,7 @@ const TERM_MOST: u32 = 152;
 
 /// A protocol violation that ends the connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct PduFault {
     /// Fatal error status for the termination request.
     pub fatal: Fatal,
     /// Offset of the invalid field.
@@ -30,18 +30,18 @@ pub struct Fault {
     pub reason: &'static str,
 }
 
-impl Fault {
+impl PduFault {
     /// Returns a fault without a field.
-    pub const fn new(fatal: Fatal, reason: &'static str) -> Fault {
-        Fault {
+    pub const fn new(fatal: Fatal, reason: &'static str) -> PduFault {
+        PduFault {
             fatal,
             detail: 0,
             reason,
         }
     }
 
-    const fn field(detail: u32, reason: &'static str) -> Fault {
-        Fault {
+    const fn field(detail: u32, reason: &'static str) -> PduFault {
+        PduFault {
             fatal: Fatal::InvalidHeader,
             detail,
             reason,
@@ -149,7 +149,7 @@ impl Decoder {
     /// # Errors
     /// A protocol violation. The connection is then unusable.
     #[inline]
-    pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<PduEvent<'a>>, Fault> {
+    pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<PduEvent<'a>>, PduFault> {
         match self.stage {
             PduStage::Header => self.header(bytes),
             PduStage::Body => Ok(self.body(bytes)),
@@ -161,7 +161,7 @@ impl Decoder {
         &self.gathered[..self.have]
     }
 
-    fn header<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<PduEvent<'a>>, Fault> {
+    fn header<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<PduEvent<'a>>, PduFault> {
         if self.have == 0 && bytes.len() >= COMMON {
             // Complete headers are read in place.
             let (layout, need) = self.rules.layout(bytes)?;
@@ -193,12 +193,12 @@ impl Decoder {
         }
     }
 
-    fn complete<'a>(&mut self, layout: PduLayout, whole: &[u8]) -> Result<PduEvent<'a>, Fault> {
+    fn complete<'a>(&mut self, layout: PduLayout, whole: &[u8]) -> Result<PduEvent<'a>, PduFault> {
         let header = layout.kind.header_bytes();
         if layout.header_digest && Crc::digest(&whole[..header]) != whole[header..header + 4] {
             self.gathered[..header].copy_from_slice(&whole[..header]);
             self.have = header;
-            return Err(Fault::new(
+            return Err(PduFault::new(
                 Fatal::HeaderDigest,
                 "the digest of a header does not match",
             ));
@@ -261,18 +261,18 @@ impl Rules {
     /// Returns the positions of the parts of the PDU that begins with `bytes` (at least [`COMMON`]), and the bytes of
     /// its header with digest.
     #[inline]
-    fn layout(&self, bytes: &[u8]) -> Result<(PduLayout, usize), Fault> {
+    fn layout(&self, bytes: &[u8]) -> Result<(PduLayout, usize), PduFault> {
         let Ok((common, _)) = Common::ref_from_prefix(bytes) else {
-            return Err(Fault::new(Fatal::InvalidHeader, "a header is too short"));
+            return Err(PduFault::new(Fatal::InvalidHeader, "a header is too short"));
         };
         let kind = PduType::from_code(common.kind)
             .filter(|kind| kind.from_host() == self.controller)
-            .ok_or(Fault::field(
+            .ok_or(PduFault::field(
                 0,
                 "a PDU type that is not valid in this direction",
             ))?;
         if usize::from(common.header_bytes) != kind.header_bytes() {
-            return Err(Fault::field(
+            return Err(PduFault::field(
                 2,
                 "the length of a header is not that of its type",
             ));
@@ -280,7 +280,7 @@ impl Rules {
         let digests = !kind.without_digests();
         let header_digest = digests && self.header_digest;
         if (common.flags & FLAG_HEADER_DIGEST != 0) != header_digest {
-            return Err(Fault::field(
+            return Err(PduFault::field(
                 1,
                 "a header digest is present or absent, contrary to the negotiation",
             ));
@@ -288,7 +288,7 @@ impl Rules {
         let header = kind.header_bytes() as u32 + if header_digest { 4 } else { 0 };
         let all = common.bytes.get();
         if all < header {
-            return Err(Fault::field(4, "a PDU is shorter than its header"));
+            return Err(PduFault::field(4, "a PDU is shorter than its header"));
         }
         let mut layout = PduLayout {
             kind,
@@ -305,24 +305,24 @@ impl Rules {
                 header
             };
             if all > most {
-                return Err(Fault::field(4, "a PDU is longer than its type allows"));
+                return Err(PduFault::field(4, "a PDU is longer than its type allows"));
             }
         } else if all > header {
             self.body(common, header, &mut layout)?;
         } else if common.flags & FLAG_DATA_DIGEST != 0
             && !(kind == PduType::CapsuleCmd && self.data_digest)
         {
-            return Err(Fault::field(1, "a data digest without data"));
+            return Err(PduFault::field(1, "a data digest without data"));
         }
         Ok((layout, header as usize))
     }
 
-    fn body(&self, common: &Common, header: u32, layout: &mut PduLayout) -> Result<(), Fault> {
+    fn body(&self, common: &Common, header: u32, layout: &mut PduLayout) -> Result<(), PduFault> {
         if !layout.kind.carries_data() {
-            return Err(Fault::field(4, "a PDU is longer than its type allows"));
+            return Err(PduFault::field(4, "a PDU is longer than its type allows"));
         }
         if (common.flags & FLAG_DATA_DIGEST != 0) != self.data_digest {
-            return Err(Fault::field(
+            return Err(PduFault::field(
                 1,
                 "a data digest is present or absent, contrary to the negotiation",
             ));
@@ -330,7 +330,7 @@ impl Rules {
         layout.data_digest = self.data_digest;
         let offset = u32::from(common.data_offset);
         if offset < header || offset % 4 != 0 {
-            return Err(Fault::field(
+            return Err(PduFault::field(
                 3,
                 "data begins within the header or unaligned",
             ));
@@ -338,10 +338,10 @@ impl Rules {
         let digest = if self.data_digest { 4 } else { 0 };
         let data = common.bytes.get().checked_sub(offset + digest);
         let Some(data) = data.filter(|&data| data > 0) else {
-            return Err(Fault::field(4, "a PDU ends before its data"));
+            return Err(PduFault::field(4, "a PDU ends before its data"));
         };
         if data > self.most_data {
-            return Err(Fault {
+            return Err(PduFault {
                 fatal: Fatal::LimitExceeded,
                 detail: 4,
                 reason: "more data in a PDU than was agreed",

@@ -10,13 +10,13 @@ use text::problem::Problems;
 
 use super::causes::{self, Cause};
 use super::change::{self, Change};
-use super::depth::{self, Advice};
+use super::depth::{self, DepthAdvice};
 use super::file::{Bound, ReportingGroup, RunFacts};
 use super::heat::Heat;
 use super::pairs;
 use super::rating::{self, PerformanceRating};
 pub use super::runs::{AGREES, Trial};
-use super::runs::{ALIKE, Case, CaseResult, CaseRunner, SideAnatomy, agrees, trial};
+use super::runs::{ALIKE, CaseResult, CaseRunner, ExplainCase, SideAnatomy, agrees, trial};
 use super::syncs;
 use crate::decide::tally::{busiest, place};
 use crate::ledger::support;
@@ -86,7 +86,7 @@ pub struct ModelComparison {
     /// Latency breakdown under that condition.
     pub anatomy: Vec<SideAnatomy>,
     /// Settings that reach the rating.
-    pub advice: Option<Advice>,
+    pub advice: Option<DepthAdvice>,
     /// Temperature of the drive under that condition; null for a pool, and without a power model.
     pub heat: Option<Heat>,
 }
@@ -186,7 +186,7 @@ fn modelled(
         seed: request.seed,
         seeds: request.seeds,
     };
-    let base = Case {
+    let base = ExplainCase {
         machine: Machine::new(&request.drive, &request.host),
         jobs: run.jobs.clone(),
         state: request.state,
@@ -244,10 +244,10 @@ fn modelled(
 fn rated(
     run: &ReportingGroup,
     request: &ExplainRequest,
-    case: &Case,
-    base: &Case,
+    case: &ExplainCase,
+    base: &ExplainCase,
     runs: &CaseRunner<'_>,
-) -> Result<(Option<PerformanceRating>, Option<Advice>), Problems> {
+) -> Result<(Option<PerformanceRating>, Option<DepthAdvice>), Problems> {
     let Some(shape) = Shape::from_jobs(&run.jobs).or_else(|| Shape::from_jobs(&unpaced(run)))
     else {
         return Ok((None, None));
@@ -258,7 +258,7 @@ fn rated(
     states.extend(new.then_some(Precondition::Fresh));
     states.dedup();
     // Settings that will be changed are not kept.
-    let case = Case {
+    let case = ExplainCase {
         state: case.state,
         ..base.clone()
     };
@@ -283,12 +283,12 @@ fn unpaced(run: &ReportingGroup) -> Vec<workload::job::Job> {
 fn conditions(
     run: &ReportingGroup,
     request: &ExplainRequest,
-    base: &Case,
+    base: &ExplainCase,
     as_asked: &CaseResult,
     runs: &CaseRunner<'_>,
 ) -> (Vec<Trial>, Vec<(Cause, CaseResult)>) {
     let causes = causes::conditions(base, &request.drive);
-    let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
+    let cases: Vec<ExplainCase> = causes.iter().map(|cause| cause.case.clone()).collect();
     // A condition that is impossible (512 B on a drive with 4 KiB blocks) is dropped.
     let seen = runs.run(&cases).into_iter().map(Result::ok);
     let seen: Vec<(Cause, CaseResult)> = causes
@@ -327,12 +327,12 @@ fn conditions(
 /// Runs with each option removed.
 fn options(
     run: &ReportingGroup,
-    case: &Case,
+    case: &ExplainCase,
     seen: &CaseResult,
     runs: &CaseRunner<'_>,
 ) -> Vec<Trial> {
     let causes = causes::options(case);
-    let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
+    let cases: Vec<ExplainCase> = causes.iter().map(|cause| cause.case.clone()).collect();
     let without = runs.run(&cases).into_iter().map(Result::ok);
     let trials = causes.iter().zip(without).filter_map(|(cause, without)| {
         Some(trial(&cause.key, &cause.what, &without?, seen.iops(), run))

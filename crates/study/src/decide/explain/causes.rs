@@ -17,7 +17,7 @@ use model::media::{DriveConfig, Medium, Precondition};
 use workload::job::{BlockSizes, Extent, Job, Mix, SyncMode};
 
 use super::file::depth_of;
-use super::runs::Case;
+use super::runs::ExplainCase;
 
 /// Subject of a cause; only one cause of each subject applies at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ pub struct Cause {
     /// How to find out on the machine whether it applied.
     pub to_tell: Vec<&'static str>,
     /// The simulated case.
-    pub case: Case,
+    pub case: ExplainCase,
 }
 
 impl Cause {
@@ -87,7 +87,7 @@ impl Cause {
         about: CauseSubject,
         key: impl Into<String>,
         what: impl Into<String>,
-        case: Case,
+        case: ExplainCase,
     ) -> Cause {
         Cause {
             about,
@@ -107,7 +107,7 @@ const DEEPER: u32 = 8;
 pub(crate) const DEEPEST: u32 = 1024;
 
 /// Returns possible conditions of the run, other than those of the case.
-pub fn conditions(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
+pub fn conditions(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
     let mut all = states(base);
     all.extend(links(base));
     all.extend(misaligned(base));
@@ -117,7 +117,7 @@ pub fn conditions(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
 }
 
 /// Returns options of the file that may limit it, each removed.
-pub fn options(base: &Case) -> Vec<Cause> {
+pub fn options(base: &ExplainCase) -> Vec<Cause> {
     let all = [
         deeper(base),
         more_threads(base),
@@ -130,11 +130,11 @@ pub fn options(base: &Case) -> Vec<Cause> {
     all.into_iter().flatten().collect()
 }
 
-fn writes(base: &Case) -> bool {
+fn writes(base: &ExplainCase) -> bool {
     base.jobs.iter().any(|job| job.mix != Mix::Read)
 }
 
-fn states(base: &Case) -> Vec<Cause> {
+fn states(base: &ExplainCase) -> Vec<Cause> {
     // A medium that is written in place is the same drive in any state.
     use DriveConfig::{Hdd, Ram, XPoint};
     if matches!(base.machine.drive(), XPoint(_) | Ram(_) | Hdd(_)) {
@@ -178,13 +178,13 @@ fn states(base: &Case) -> Vec<Cause> {
                     ("steady", "a drive in its steady state: data lie scattered")
                 }
             };
-            Cause::new(CauseSubject::State, key, what, Case { state, ..base.clone() })
+            Cause::new(CauseSubject::State, key, what, ExplainCase { state, ..base.clone() })
         })
         .collect()
 }
 
 /// A volume is the same in any state, except for its credits.
-fn credits(config: &VolumeConfig, base: &Case) -> Vec<Cause> {
+fn credits(config: &VolumeConfig, base: &ExplainCase) -> Vec<Cause> {
     let saves = |limits: &Limits| {
         let mut all = [limits.iops, limits.bytes].into_iter().flatten();
         all.any(|limit| limit.burst.is_some())
@@ -204,14 +204,14 @@ fn credits(config: &VolumeConfig, base: &Case) -> Vec<Cause> {
             "a volume with all its burst credits",
         ),
     };
-    let case = Case {
+    let case = ExplainCase {
         state,
         ..base.clone()
     };
     Vec::from([Cause::new(CauseSubject::State, key, what, case)])
 }
 
-fn links(base: &Case) -> Vec<Cause> {
+fn links(base: &ExplainCase) -> Vec<Cause> {
     let slower = |(key, what, factor): (&'static str, &str, u64)| {
         let drive = with_link(base.machine.drive(), factor)?;
         let machine = base.machine.with_drive(drive);
@@ -219,7 +219,7 @@ fn links(base: &Case) -> Vec<Cause> {
             CauseSubject::Link,
             key,
             what,
-            Case {
+            ExplainCase {
                 machine,
                 ..base.clone()
             },
@@ -264,7 +264,7 @@ fn with_link(drive: &DriveConfig, factor: u64) -> Option<DriveConfig> {
     Some(drive)
 }
 
-fn misaligned(base: &Case) -> Option<Cause> {
+fn misaligned(base: &ExplainCase) -> Option<Cause> {
     let jobs = base.jobs.iter().map(|job| match job.offset {
         Extent::Bytes(start) if is_aligned(job) && !has_parts(job) => Some(Job {
             offset: Extent::Bytes(start + 512),
@@ -277,19 +277,19 @@ fn misaligned(base: &Case) -> Option<Cause> {
         CauseSubject::Alignment,
         "misaligned",
         "a partition or file that begins at an odd sector (512 B alignment): I/Os cross the boundaries of units",
-        Case {
+        ExplainCase {
             jobs,
             ..base.clone()
         },
     ))
 }
 
-fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
+fn powers(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
     let with = |about, key: String, what: String, change: &dyn Fn(&mut DriveConfig) -> bool| {
         let mut config = base.machine.drive().clone();
         change(&mut config).then(|| {
             let machine = base.machine.with_drive(config);
-            let case = Case {
+            let case = ExplainCase {
                 machine,
                 ..base.clone()
             };
@@ -328,7 +328,7 @@ fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
 }
 
 /// Returns hosts whose cores sleep or do not, in contrast to the case's host.
-fn hosts(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
+fn hosts(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
     let sleeps = !base.machine.host().idle_states.is_empty();
     let (key, what, name) = match sleeps {
         true => (
@@ -351,7 +351,7 @@ fn hosts(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
         CauseSubject::Host,
         key,
         what,
-        Case {
+        ExplainCase {
             machine,
             ..base.clone()
         },
@@ -376,7 +376,7 @@ fn in_flight(jobs: &[Job]) -> u32 {
     jobs.iter().map(|job| depth_of(job) * job.numjobs).sum()
 }
 
-fn deeper(base: &Case) -> Option<Cause> {
+fn deeper(base: &ExplainCase) -> Option<Cause> {
     let now = in_flight(&base.jobs);
     let factor = DEEPER.min(DEEPEST / now.max(1));
     if factor < 2 || base.jobs.iter().any(is_paced) {
@@ -397,7 +397,7 @@ fn deeper(base: &Case) -> Option<Cause> {
         CauseSubject::Option,
         "depth",
         what,
-        Case {
+        ExplainCase {
             jobs,
             expected: base.expected * f64::from(factor),
             ..base.clone()
@@ -405,7 +405,7 @@ fn deeper(base: &Case) -> Option<Cause> {
     ))
 }
 
-fn more_threads(base: &Case) -> Option<Cause> {
+fn more_threads(base: &ExplainCase) -> Option<Cause> {
     // A rate applies to each thread.
     if base.jobs.iter().any(is_paced) {
         return None;
@@ -429,7 +429,7 @@ fn more_threads(base: &Case) -> Option<Cause> {
         CauseSubject::Option,
         "threads",
         what,
-        Case {
+        ExplainCase {
             jobs,
             ..base.clone()
         },
@@ -451,7 +451,7 @@ fn has_parts(job: &Job) -> bool {
     job.block_sizes.iter().any(part)
 }
 
-fn aligned(base: &Case) -> Option<Cause> {
+fn aligned(base: &ExplainCase) -> Option<Cause> {
     if base
         .jobs
         .iter()
@@ -464,7 +464,7 @@ fn aligned(base: &Case) -> Option<Cause> {
         CauseSubject::Option,
         "alignment",
         "offsets that are multiples of 4 KiB",
-        Case {
+        ExplainCase {
             jobs,
             ..base.clone()
         },
@@ -483,7 +483,7 @@ fn realigned(job: &Job) -> Job {
     }
 }
 
-fn whole_units(base: &Case) -> Option<Cause> {
+fn whole_units(base: &ExplainCase) -> Option<Cause> {
     if !base.jobs.iter().any(has_parts) {
         return None;
     }
@@ -492,7 +492,7 @@ fn whole_units(base: &Case) -> Option<Cause> {
         CauseSubject::Option,
         "block",
         "blocks of whole 4 KiB units",
-        Case {
+        ExplainCase {
             jobs,
             ..base.clone()
         },
@@ -512,7 +512,7 @@ fn in_whole_units(job: &Job) -> Job {
     })
 }
 
-fn without_syncs(base: &Case) -> Option<Cause> {
+fn without_syncs(base: &ExplainCase) -> Option<Cause> {
     let syncs = |job: &Job| job.fsync > 0 || job.fdatasync > 0 || job.sync != SyncMode::None;
     if !base.jobs.iter().any(syncs) {
         return None;
@@ -522,7 +522,7 @@ fn without_syncs(base: &Case) -> Option<Cause> {
         CauseSubject::Option,
         "sync",
         "no fsync or O_SYNC",
-        Case {
+        ExplainCase {
             jobs,
             ..base.clone()
         },
@@ -543,7 +543,7 @@ fn is_paced(job: &Job) -> bool {
     job.think.is_some() || job.rate.iter().any(Option::is_some)
 }
 
-fn unpaced(base: &Case) -> Option<Cause> {
+fn unpaced(base: &ExplainCase) -> Option<Cause> {
     if !base.jobs.iter().any(is_paced) {
         return None;
     }
@@ -552,7 +552,7 @@ fn unpaced(base: &Case) -> Option<Cause> {
         CauseSubject::Option,
         "rate",
         "no rate limit or pauses",
-        Case {
+        ExplainCase {
             jobs,
             ..base.clone()
         },
@@ -567,7 +567,7 @@ fn at_full_rate(job: &Job) -> Job {
     }
 }
 
-fn awake(base: &Case) -> Option<Cause> {
+fn awake(base: &ExplainCase) -> Option<Cause> {
     if base.machine.host().idle_states.is_empty() {
         return None;
     }
@@ -579,7 +579,7 @@ fn awake(base: &Case) -> Option<Cause> {
         CauseSubject::Option,
         "idle-states",
         "cores that do not sleep (no idle states)",
-        Case {
+        ExplainCase {
             machine,
             ..base.clone()
         },

@@ -12,12 +12,12 @@ use text::problem::Problems;
 use workload::job::{Job, Mix};
 
 use super::causes::{DEEPEST, unhindered};
-use super::runs::{Case, CaseRunner};
+use super::runs::{CaseRunner, ExplainCase};
 use crate::review::results::rounded;
 
 /// Settings that reach the rated figure.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Advice {
+pub struct DepthAdvice {
     /// Number of threads (fio's numjobs).
     pub numjobs: u32,
     /// Queue depth of each thread.
@@ -45,17 +45,17 @@ const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /// # Errors
 /// The job does not fit the drive.
 pub fn smallest(
-    base: &Case,
+    base: &ExplainCase,
     rating: Option<f64>,
     states: &[Precondition],
     host: &HostSheet,
     runs: &CaseRunner<'_>,
-) -> Result<Option<Advice>, Problems> {
+) -> Result<Option<DepthAdvice>, Problems> {
     let Some(job) = base.jobs.first() else {
         return Ok(None);
     };
     let cores = u32::from(host.config.cores.max(1)).min(256);
-    let mut best: Option<Advice> = None;
+    let mut best: Option<DepthAdvice> = None;
     for &state in states {
         let search = RatedDepthSearch {
             runs,
@@ -79,7 +79,7 @@ pub fn smallest(
 
 struct RatedDepthSearch<'a> {
     runs: &'a CaseRunner<'a>,
-    base: &'a Case,
+    base: &'a ExplainCase,
     job: &'a Job,
     state: Precondition,
     expected: f64,
@@ -87,7 +87,7 @@ struct RatedDepthSearch<'a> {
 
 impl RatedDepthSearch<'_> {
     fn iops(&self, threads: u32, depth: u32) -> Result<f64, Problems> {
-        let case = Case {
+        let case = ExplainCase {
             jobs: vec![unhindered(self.job, threads, depth)],
             state: self.state,
             expected: self.expected,
@@ -96,7 +96,7 @@ impl RatedDepthSearch<'_> {
         Ok(self.runs.run_one(&case)?.iops())
     }
 
-    fn smallest(&self, cores: u32, wanted: f64) -> Result<Advice, Problems> {
+    fn smallest(&self, cores: u32, wanted: f64) -> Result<DepthAdvice, Problems> {
         let mut best: Option<(u32, u32, f64)> = None;
         let mut threads = 1;
         while threads <= cores {
@@ -144,8 +144,8 @@ impl RatedDepthSearch<'_> {
         Ok(found)
     }
 
-    fn advice(&self, numjobs: u32, iodepth: u32, iops: f64, wanted: f64) -> Advice {
-        Advice {
+    fn advice(&self, numjobs: u32, iodepth: u32, iops: f64, wanted: f64) -> DepthAdvice {
+        DepthAdvice {
             numjobs,
             iodepth,
             iops: rounded(iops),

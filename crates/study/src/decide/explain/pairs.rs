@@ -11,7 +11,7 @@ use catalogue::DriveSheet;
 
 use super::causes::{self, Cause};
 use super::file::ReportingGroup;
-use super::runs::{ALIKE, Case, CaseResult, CaseRunner, agrees};
+use super::runs::{ALIKE, CaseResult, CaseRunner, ExplainCase, agrees};
 
 /// Number of single conditions that are tried in pairs.
 const FIRST: usize = 4;
@@ -38,7 +38,7 @@ pub(super) fn explaining(
             }
         }
     }
-    let cases: Vec<Case> = pairs.iter().map(|pair| pair.case.clone()).collect();
+    let cases: Vec<ExplainCase> = pairs.iter().map(|pair| pair.case.clone()).collect();
     let seen = runs.run(&cases).into_iter().map(Result::ok);
     let found = pairs.into_iter().zip(seen);
     let found = found.filter_map(|(cause, seen)| Some((cause, seen?)));

@@ -22,7 +22,7 @@ use crate::review::results::{Measurement, rounded};
 
 /// A simulated case.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct ExplainCase {
     /// Drive and host.
     pub machine: Machine,
     /// Jobs without a bound.
@@ -105,7 +105,7 @@ const LONGEST: Span = Span::from_ms(2_000);
 /// Longer for writes, which go through a buffer first.
 const SHORTEST_WRITES: Span = Span::from_ms(250);
 
-impl Case {
+impl ExplainCase {
     /// Returns the jobs with their bounds.
     fn bounded(&self) -> Vec<Job> {
         let writes = self.jobs.iter().any(|job| job.mix != Mix::Read);
@@ -123,8 +123,8 @@ impl Case {
 
 impl CaseRunner<'_> {
     /// Runs cases with every seed; an impossible case returns its reasons.
-    pub fn run(&self, cases: &[Case]) -> Vec<Result<CaseResult, Problems>> {
-        let scenario = |case: &Case, seed: u64| {
+    pub fn run(&self, cases: &[ExplainCase]) -> Vec<Result<CaseResult, Problems>> {
+        let scenario = |case: &ExplainCase, seed: u64| {
             let jobs = case.bounded();
             let mut scenario = Scenario::jobs(case.machine.clone(), case.state, jobs, seed);
             scenario.warm_seed = Some(self.seed);
@@ -149,14 +149,14 @@ impl CaseRunner<'_> {
     ///
     /// # Errors
     /// The case is impossible.
-    pub fn run_one(&self, case: &Case) -> Result<CaseResult, Problems> {
+    pub fn run_one(&self, case: &ExplainCase) -> Result<CaseResult, Problems> {
         let mut seen = self.run(std::slice::from_ref(case));
         seen.remove(0)
     }
 }
 
 impl CaseResult {
-    fn from_outcomes(outcomes: Vec<Outcome>, case: &Case) -> CaseResult {
+    fn from_outcomes(outcomes: Vec<Outcome>, case: &ExplainCase) -> CaseResult {
         let all: Vec<&Outcome> = outcomes.iter().collect();
         let mut measurement = Tally::from_runs(&all).measurement;
         tell_busiest(&mut measurement, &all, case.machine.drive());

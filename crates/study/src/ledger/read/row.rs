@@ -10,7 +10,7 @@ use super::MetricNames;
 use crate::ledger::expression::Expression;
 use crate::ledger::figure::{DEEP, RunFigure, of_drive};
 use crate::ledger::{Evidence, Judgement, LedgerRow, PublishedValue, Tolerance, rows};
-use catalogue::{Figure, Kind};
+use catalogue::{Figure, FigureKind};
 use text::problem::{Place, nearest};
 use text::toml::{Cursor, Page};
 
@@ -325,7 +325,7 @@ fn check_fixes(
         if named.peek().is_none() {
             let what = format!("the measured drives and hosts have no figure `{key}`");
             cursor.add_problem("fixes", what, "`drivelab show` lists those of a drive");
-        } else if named.all(|(_, figure)| figure.kind == Kind::Assumed) {
+        } else if named.all(|(_, figure)| figure.kind == FigureKind::Assumed) {
             let what = format!("`{key}` is of the kind `assumed` in the catalogue");
             cursor.add_problem(
                 "fixes",
@@ -337,7 +337,7 @@ fn check_fixes(
     // A parameter taken from a specification counts as set from it, as a fitted one does.
     let set_from_it = figures
         .iter()
-        .find(|(_, figure)| figure.kind != Kind::Assumed && rows::names(&figure.source, id));
+        .find(|(_, figure)| figure.kind != FigureKind::Assumed && rows::names(&figure.source, id));
     if let (Some(Evidence::Predicted), Some((key, figure))) = (evidence, set_from_it) {
         let what = format!(
             "it is called predicted, but `{key}` in {} was set from it",

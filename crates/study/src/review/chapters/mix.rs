@@ -17,9 +17,9 @@ use workload::job::Mix as Ways;
 const ID: &str = "mix";
 
 /// The chapter.
-pub(crate) struct Mix;
+pub(crate) struct MixChapter;
 
-impl Chapter for Mix {
+impl Chapter for MixChapter {
     fn id(&self) -> &'static str {
         ID
     }

@@ -34,7 +34,7 @@ pub(crate) const CHAPTERS: &[&dyn Chapter] = &[
     &one_thread::OneThread,
     &sequential::Sequential,
     &sequential::SequentialFilled,
-    &mix::Mix,
+    &mix::MixChapter,
     &paced::FixedArrivalRate,
     &sustained::SteadyStateWrite,
     &virten::Virten,

@@ -9,7 +9,7 @@
 use model::media::Precondition;
 
 use super::sustained::ends_of_cliff;
-use crate::measure::{Phase, Plan, PlanStep};
+use crate::measure::{Plan, PlanStep, StepPhase};
 use crate::review::chapter::{Chapter, SummaryRow, Topic};
 use crate::review::chart::{
     ALL_METRICS, ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LATENCIES, LineChart,
@@ -57,7 +57,7 @@ fn steps(
     wanted: impl Fn(&PlanStep) -> bool,
 ) -> Vec<PointSpec> {
     let read = Plan::named(plan).unwrap_or_else(|wrong| panic!("{wrong}"));
-    let steps = read.in_phase(Phase::Round).filter(|step| wanted(step));
+    let steps = read.in_phase(StepPhase::Round).filter(|step| wanted(step));
     steps.map(|step| point(chapter, plan, step)).collect()
 }
 

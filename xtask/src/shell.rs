@@ -31,10 +31,21 @@ pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
 /// Whether cargo keeps no incremental data.
 static ONCE: AtomicBool = AtomicBool::new(false);
 
-/// Disables incremental data, which only accelerates the compilation of a changed crate. It uses more space than the
-/// build products, and a machine that runs all tests from scratch may have little.
+/// Whether builds contain the engine of pages that simulate.
+static PAGE_ENGINE: AtomicBool = AtomicBool::new(false);
+
+/// Disables incremental data if there is none yet. Incremental data only accelerates the compilation of a changed crate.
+/// It uses more space than the build products, and a machine that runs all tests from scratch may have little. If there
+/// is incremental data, a build without it would compile every crate of the workspace a second time.
 pub(crate) fn compile_once() {
-    ONCE.store(true, Ordering::Relaxed);
+    if !target().join("debug/incremental").is_dir() {
+        ONCE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Includes the engine of pages that simulate in all further builds of [`cargo()`].
+pub(crate) fn include_page_engine() {
+    PAGE_ENGINE.store(true, Ordering::Relaxed);
 }
 
 /// Returns the cargo that runs this task, with these words as arguments.
@@ -44,6 +55,9 @@ pub(crate) fn cargo(words: &str) -> Command {
     command.args(words.split_whitespace());
     if ONCE.load(Ordering::Relaxed) && std::env::var_os("CARGO_INCREMENTAL").is_none() {
         command.env("CARGO_INCREMENTAL", "0");
+    }
+    if PAGE_ENGINE.load(Ordering::Relaxed) {
+        command.env("DRIVELAB_PAGE_ENGINE", "1");
     }
     command
 }

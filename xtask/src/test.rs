@@ -8,13 +8,13 @@ use crate::guest;
 use crate::interop;
 use crate::portable;
 use crate::python;
-use crate::shell::{cargo, compile_once, run as execute};
+use crate::shell::{cargo, compile_once, include_page_engine, run as execute};
 use crate::soak;
 use crate::tools::{self, Tool};
 use crate::wasm;
 
 /// A step of the tests.
-struct Step {
+struct TestStep {
     name: &'static str,
     what: &'static str,
     needs: &'static [&'static Tool],
@@ -22,14 +22,14 @@ struct Step {
 }
 
 /// The steps in order: those that fail fast come first.
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[TestStep] = &[
+    TestStep {
         name: "fmt",
         what: "the code is formatted",
         needs: &[],
         run: |_| execute(&mut cargo("fmt --all --check")),
     },
-    Step {
+    TestStep {
         name: "clippy",
         what: "no lint fires, in tests and benchmarks too",
         needs: &[&tools::CC],
@@ -39,7 +39,7 @@ const STEPS: &[Step] = &[
             ))
         },
     },
-    Step {
+    TestStep {
         name: "doc",
         what: "the documentation builds and its links lead somewhere",
         needs: &[&tools::CC],
@@ -50,26 +50,26 @@ const STEPS: &[Step] = &[
             )
         },
     },
-    Step {
+    TestStep {
         name: "test",
         what: "the tests of the whole workspace",
         needs: &[&tools::CC],
         run: test_workspace,
     },
-    Step {
+    TestStep {
         name: "fuzz",
         what: "a short run of every fuzz target finds nothing",
         needs: &[&tools::CXX],
         // With a fixed seed. A random finding belongs to a separate fuzzing run, not to the change that is tested.
         run: |_| fuzz::fuzz(&[], 5, Some(1)),
     },
-    Step {
+    TestStep {
         name: "python",
         what: "the wheel, its tests and its notebooks",
         needs: &[&tools::CC, &tools::PYTHON],
         run: python::test,
     },
-    Step {
+    TestStep {
         name: "wasm",
         what: "what a page simulates with compiles for wasm32-unknown-unknown",
         needs: &[],
@@ -83,18 +83,21 @@ const QUICK: &[&str] = &["fmt", "clippy", "unit"];
 /// The steps of `nightly`: what takes long and seldom finds anything, once a day or before a release.
 const NIGHTLY: &[&str] = &["prove", "soak", "long-fuzz", "portable"];
 
+/// Steps that build `drivelab` with the engine of pages, so that they share what they build.
+const USES_PAGE_ENGINE: &[&str] = &["test", "soak"];
+
 /// Names for several steps.
 const GROUPS: [(&str, &[&str]); 2] = [("quick", QUICK), ("nightly", NIGHTLY)];
 
 /// Steps that are not part of a whole run: `unit`, which `test` includes, and those of [`NIGHTLY`].
-const BY_NAME: &[Step] = &[
-    Step {
+const BY_NAME: &[TestStep] = &[
+    TestStep {
         name: "unit",
         what: "the tests inside the crates, without programs, clients and whole ledgers",
         needs: &[&tools::CC],
         run: |_| execute(cargo("test --workspace --locked --lib --bins").env("INSTA_UPDATE", "no")),
     },
-    Step {
+    TestStep {
         name: "prove",
         what: "power cuts and faults of pools with many faults, at three times as many points",
         needs: &[&tools::CC],
@@ -103,19 +106,19 @@ const BY_NAME: &[Step] = &[
             execute(prove.env("DRIVELAB_NIGHTLY", "1"))
         },
     },
-    Step {
+    TestStep {
         name: "soak",
         what: "a pool, another each day, keeps what it acknowledged to databases and fio when its server is killed",
         needs: soak::NEEDS,
         run: soak::step,
     },
-    Step {
+    TestStep {
         name: "long-fuzz",
         what: "a minute of every fuzz target with a new seed",
         needs: &[&tools::CXX],
         run: |_| fuzz::fuzz(&[], 60, None),
     },
-    Step {
+    TestStep {
         name: "portable",
         what: "a static binary prints what others print; the Python package compiles for ARM",
         needs: portable::NEEDS,
@@ -126,12 +129,12 @@ const BY_NAME: &[Step] = &[
 /// Runs the tests. Where tools may be installed, a test that compares with a tool fails if the tool is missing,
 /// instead of being skipped.
 fn test_workspace(install: bool) -> Result<(), String> {
-    let mut tests = cargo("test --workspace --locked --no-fail-fast");
-    tests.env("INSTA_UPDATE", "no");
     // Pages that simulate are tested if the engine can be built.
     if wasm::is_there_or_comes(install)? {
-        tests.env("DRIVELAB_PAGE_ENGINE", "1");
+        include_page_engine();
     }
+    let mut tests = cargo("test --workspace --locked --no-fail-fast");
+    tests.env("INSTA_UPDATE", "no");
     if install {
         tools::browser_tests()?;
         guest::prepare()?;
@@ -157,14 +160,14 @@ pub(crate) fn list() -> ExitCode {
 }
 
 /// Result of a step.
-enum End {
+enum StepEnd {
     Passed,
     Skipped(String),
     Failed(String),
 }
 
 /// Runs the chosen steps in sequence.
-fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
+fn run_steps(chosen: &[&TestStep], install: bool) -> Vec<(&'static str, f64, StepEnd)> {
     let mut ends = Vec::new();
     for step in chosen {
         println!("\n== {}: {}", step.name, step.what);
@@ -177,19 +180,19 @@ fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
             .collect();
         let end = if missing.is_empty() {
             match (step.run)(install) {
-                Ok(()) => End::Passed,
-                Err(error) => End::Failed(error),
+                Ok(()) => StepEnd::Passed,
+                Err(error) => StepEnd::Failed(error),
             }
         } else if install {
-            End::Failed(format!("missing: {}", missing.join(", ")))
+            StepEnd::Failed(format!("missing: {}", missing.join(", ")))
         } else {
-            End::Skipped(format!("missing: {}", missing.join(", ")))
+            StepEnd::Skipped(format!("missing: {}", missing.join(", ")))
         };
         let seconds = start.elapsed().as_secs_f64();
         match &end {
-            End::Passed => println!("== {} passed in {seconds:.1} s", step.name),
-            End::Skipped(why) => println!("== {} SKIPPED: {why}", step.name),
-            End::Failed(why) => println!("== {} FAILED after {seconds:.1} s: {why}", step.name),
+            StepEnd::Passed => println!("== {} passed in {seconds:.1} s", step.name),
+            StepEnd::Skipped(why) => println!("== {} SKIPPED: {why}", step.name),
+            StepEnd::Failed(why) => println!("== {} FAILED after {seconds:.1} s: {why}", step.name),
         }
         ends.push((step.name, seconds, end));
     }
@@ -198,7 +201,7 @@ fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
 
 /// Returns the steps with these names in their order, those of a whole run if none is named, or the first unknown
 /// name.
-fn chosen<'a>(names: &[&'a str]) -> Result<Vec<&'static Step>, &'a str> {
+fn chosen<'a>(names: &[&'a str]) -> Result<Vec<&'static TestStep>, &'a str> {
     let steps = || STEPS.iter().chain(BY_NAME);
     let group = |name: &str| GROUPS.iter().find(|group| group.0 == name);
     let unknown = |name: &&str| group(name).is_none() && steps().all(|step| step.name != *name);
@@ -210,7 +213,7 @@ fn chosen<'a>(names: &[&'a str]) -> Result<Vec<&'static Step>, &'a str> {
         .filter_map(|name| group(name))
         .flat_map(|group| group.1.iter().copied())
         .collect();
-    let wanted = |step: &&'static Step| {
+    let wanted = |step: &&'static TestStep| {
         names.is_empty() && BY_NAME.iter().all(|one| one.name != step.name)
             || names.contains(&step.name)
             || in_groups.contains(&step.name)
@@ -246,17 +249,27 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
             println!("== install FAILED: {error}");
         }
     }
+    // Before the first step that builds: if the steps differed in this, each would build the crates above `report` again.
+    if chosen
+        .iter()
+        .any(|step| USES_PAGE_ENGINE.contains(&step.name))
+        && matches!(wasm::is_there_or_comes(install), Ok(true))
+    {
+        include_page_engine();
+    }
     let ends = run_steps(&chosen, install);
     println!("\n== summary");
     for (name, seconds, end) in &ends {
         match end {
-            End::Passed => println!("{name:<10} {seconds:>7.1} s  passed"),
-            End::Skipped(why) => println!("{name:<10} {seconds:>7.1} s  SKIPPED: {why}"),
-            End::Failed(why) => println!("{name:<10} {seconds:>7.1} s  FAILED: {why}"),
+            StepEnd::Passed => println!("{name:<10} {seconds:>7.1} s  passed"),
+            StepEnd::Skipped(why) => println!("{name:<10} {seconds:>7.1} s  SKIPPED: {why}"),
+            StepEnd::Failed(why) => println!("{name:<10} {seconds:>7.1} s  FAILED: {why}"),
         }
     }
     println!("{:<10} {:>7.1} s", "all", start.elapsed().as_secs_f64());
-    let failed = ends.iter().any(|(_, _, end)| matches!(end, End::Failed(_)));
+    let failed = ends
+        .iter()
+        .any(|(_, _, end)| matches!(end, StepEnd::Failed(_)));
     if failed || installed.is_err() {
         ExitCode::FAILURE
     } else {

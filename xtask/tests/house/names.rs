@@ -1,5 +1,6 @@
-//! Names of types and functions: a type is named after a thing, and a name means one thing in a crate; a function is
-//! named after its action or its result. Not checked: tests, fields, variants, and whether a name is a good one.
+//! Names of types and functions: a type is named after a thing, and a name means one thing in a crate and at most two in
+//! the program; a function is named after its action or its result. Not checked: tests, fields, variants, and whether a
+//! name is a good one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -144,8 +145,14 @@ fn wrong_names(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the types that several files, or one file twice, define.
-fn defined_twice<'a>(files: impl Iterator<Item = (&'a Path, &'a str)>) -> Vec<String> {
+/// Maximum number of types of one name in the program.
+const MOST_IN_PROGRAM: usize = 2;
+
+/// Returns the names of more than `most` types, with the places that define them.
+fn defined_more_than<'a>(
+    most: usize,
+    files: impl Iterator<Item = (&'a Path, &'a str)>,
+) -> Vec<String> {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (path, text) in files {
         let types = definitions(text).into_iter().filter(|it| it.1 == "type");
@@ -156,7 +163,7 @@ fn defined_twice<'a>(files: impl Iterator<Item = (&'a Path, &'a str)>) -> Vec<St
                 .push(format!("{}:{number}", path.display()));
         }
     }
-    let several = places.into_iter().filter(|it| it.1.len() > 1);
+    let several = places.into_iter().filter(|it| it.1.len() > most);
     several
         .map(|(name, places)| format!("`{name}`: {}", places.join(", ")))
         .collect()
@@ -205,7 +212,11 @@ fn a_type_name_means_one_thing_in_a_crate() {
         ["pub enum Ro", "w {}\n"].concat(),
     );
     let pair = [(Path::new("a.rs"), &*one), (Path::new("b.rs"), &*other)];
-    assert_eq!(defined_twice(pair.into_iter()), ["`Row`: a.rs:1, b.rs:1"]);
+    assert_eq!(
+        defined_more_than(1, pair.into_iter()),
+        ["`Row`: a.rs:1, b.rs:1"]
+    );
+    assert!(defined_more_than(2, pair.into_iter()).is_empty());
     let files = all_rust_files();
     let krate = |path: &Path| path.iter().take(2).collect::<std::path::PathBuf>();
     let mut crates: Vec<_> = files.iter().map(|(path, _)| krate(path)).collect();
@@ -214,8 +225,19 @@ fn a_type_name_means_one_thing_in_a_crate() {
         let own = files
             .iter()
             .filter(|(path, _)| krate(path) == *this && !is_test(path));
-        defined_twice(own.map(|(path, text)| (path.as_path(), text.as_str())))
+        defined_more_than(1, own.map(|(path, text)| (path.as_path(), text.as_str())))
     });
     let found: Vec<String> = found.collect();
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_type_name_means_at_most_two_things_in_the_program() {
+    let files = all_rust_files();
+    let own = files.iter().filter(|(path, _)| !is_test(path));
+    let found = defined_more_than(
+        MOST_IN_PROGRAM,
+        own.map(|(path, text)| (path.as_path(), text.as_str())),
+    );
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }

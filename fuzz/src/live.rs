@@ -7,7 +7,7 @@ use live::nbd::NbdConnection;
 use live::nbd::wire::{self, NbdRequest};
 use live::offline::Offline;
 use live::store::SavedState;
-use live::{ConnectionLimits, Ending, ServedDevice, Setup};
+use live::{ConnectionLimits, ConnectionEnd, ServedDevice, Setup};
 use model::media::Precondition;
 use workload::faults;
 
@@ -49,7 +49,7 @@ pub fn nbd(bytes: &[u8]) {
     for piece in rest.chunks(usize::from(how >> 2) * 7 + 1) {
         match client.send(piece) {
             Ok(_) => {}
-            Err(Ending::Broke(why)) => return assert!(!why.is_empty()),
+            Err(ConnectionEnd::Broke(why)) => return assert!(!why.is_empty()),
             Err(_) => return,
         }
     }

@@ -7,9 +7,9 @@ use live::nvme::controller::property;
 use live::nvme::initiator::{ConnectTo, Initiator, property_get, property_set};
 use live::nvme::wire::encode::Transfer;
 use live::nvme::wire::{Decoder, Encoder, Header, PduEvent, Sgl, Sqe};
-use live::nvme::{DISCOVERY_NQN, NvmeConnection, Options, Target};
+use live::nvme::{DISCOVERY_NQN, NvmeConnection, NvmeOptions, NvmeTarget};
 use live::offline::Offline;
-use live::{Connection as _, ConnectionLimits, Ending, Outbox, ServedDevice, Setup};
+use live::{Connection as _, ConnectionLimits, ConnectionEnd, Outbox, ServedDevice, Setup};
 use model::media::Precondition;
 
 type Pdus = Vec<(Header, Vec<u8>, bool)>;
@@ -120,7 +120,7 @@ impl Script<'_> {
 
 /// A target with connections, any of which may have ended.
 struct Rig {
-    shared: Rc<RefCell<Target>>,
+    shared: Rc<RefCell<NvmeTarget>>,
     nqn: String,
     drives: Vec<ServedDevice>,
     lines: Vec<Option<Line>>,
@@ -155,12 +155,12 @@ fn drive(full: bool) -> ServedDevice {
 impl Rig {
     /// `full`: with all that hosts may ask for, whether the drive has it or not.
     fn new(full: bool) -> Rig {
-        let mut options = Options::new("fuzz", 1);
+        let mut options = NvmeOptions::new("fuzz", 1);
         options.controllers = 3;
         options.full = full;
         Rig {
             nqn: options.nqn.clone(),
-            shared: Rc::new(RefCell::new(Target::new(options))),
+            shared: Rc::new(RefCell::new(NvmeTarget::new(options))),
             drives: vec![drive(full)],
             lines: (0..LINES).map(|_| None).collect(),
         }
@@ -197,7 +197,7 @@ impl Rig {
         self.drives = std::mem::take(&mut it.offline.drives);
         match end {
             Ok(said) => said,
-            Err(Ending::Failed(reason)) => panic!("{reason}"),
+            Err(ConnectionEnd::Failed(reason)) => panic!("{reason}"),
             Err(_) => {
                 self.lines[line] = None;
                 Vec::new()

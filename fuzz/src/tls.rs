@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use live::nbd::tls::{Credentials, TlsConnection};
 use live::nbd::wire::{self, NbdRequest, command, option};
 use live::offline::Offline;
-use live::{ConnectionLimits, Ending};
+use live::{ConnectionLimits, ConnectionEnd};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -109,7 +109,7 @@ impl Pair {
     }
 
     /// Bytes to the server; what it says is TLS that the client understands, once TLS has begun.
-    fn send(&mut self, bytes: &[u8]) -> Result<(), Ending> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ConnectionEnd> {
         for piece in bytes.chunks(self.piece) {
             let said = self.server.send(piece)?;
             let mut rest = &said[..];
@@ -136,7 +136,7 @@ impl Pair {
     }
 
     /// Asks for TLS, as it should be.
-    fn begin(&mut self) -> Result<(), Ending> {
+    fn begin(&mut self) -> Result<(), ConnectionEnd> {
         let mut hello = 3u32.to_be_bytes().to_vec();
         hello.extend(wire::option(option::STARTTLS, &[]));
         self.send(&hello)?;
@@ -145,7 +145,7 @@ impl Pair {
     }
 
     /// Sends records until there are none.
-    fn settle(&mut self) -> Result<(), Ending> {
+    fn settle(&mut self) -> Result<(), ConnectionEnd> {
         loop {
             let records = self.records();
             if records.is_empty() {
@@ -156,13 +156,13 @@ impl Pair {
     }
 
     /// Says this inside TLS.
-    fn say(&mut self, bytes: &[u8]) -> Result<(), Ending> {
+    fn say(&mut self, bytes: &[u8]) -> Result<(), ConnectionEnd> {
         self.client.writer().write_all(bytes).expect("no limit");
         if self.begun { self.settle() } else { Ok(()) }
     }
 
     /// One thing that a client does, well or not.
-    fn step(&mut self, what: u8, script: &mut &[u8]) -> Result<(), Ending> {
+    fn step(&mut self, what: u8, script: &mut &[u8]) -> Result<(), ConnectionEnd> {
         let mut take = |most: usize| {
             let (front, rest) = script.split_at(most.min(script.len()));
             *script = rest;
@@ -245,8 +245,8 @@ pub fn nbd_tls(bytes: &[u8]) {
         script = rest;
         match pair.step(what, &mut script) {
             Ok(()) => {}
-            Err(Ending::Left) => break,
-            Err(Ending::Broke(why) | Ending::Failed(why)) => {
+            Err(ConnectionEnd::Left) => break,
+            Err(ConnectionEnd::Broke(why) | ConnectionEnd::Failed(why)) => {
                 assert!(!why.is_empty());
                 break;
             }

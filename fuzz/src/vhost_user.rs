@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 
 use live::offline::Offline;
-use live::{ConnectionLimits, Ending, Endpoint, Front, VhostUser};
+use live::{ConnectionLimits, ConnectionEnd, Endpoint, Front, VhostUser};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use vhost::vhost_user::Frontend;
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
@@ -205,7 +205,7 @@ pub fn guest(bytes: &[u8]) {
             }
         }
         if let Err(ending) = guest.server.turn() {
-            if let Ending::Broke(why) | Ending::Failed(why) = ending {
+            if let ConnectionEnd::Broke(why) | ConnectionEnd::Failed(why) = ending {
                 assert!(!why.is_empty());
             }
             break;

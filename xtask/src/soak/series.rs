@@ -126,7 +126,7 @@ impl<'a> Series<'a> {
                 self.files(member, "old", "store")?;
                 self.newest = Some(member);
             } else if ending == Ending::OldCopy {
-                ended.how += ", without a copy: there was none, or nothing to tell it from";
+                ended.how += ", without a copy: there was none, or nothing to distinguish it from";
                 ended.is_impossible = true;
             }
             self.last = ended.last.or(self.last).or(Some(0));

@@ -194,6 +194,6 @@ mod tests {
             "power_loss_protection = { value = false",
             "power_loss_protection = { value = true",
         );
-        assert!(kept.contains("a write buffer that is lost"), "{kept}");
+        assert!(kept.contains("write buffer is volatile"), "{kept}");
     }
 }

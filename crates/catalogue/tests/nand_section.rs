@@ -35,7 +35,7 @@ fn a_drive_of_a_family_says_only_what_differs() {
 fn more_data_than_the_array_holds_is_refused() {
     let problems = drive_from_text("mine", &sheet("1200 GB", "4", "4")).expect_err("no spare area");
     let text = problems.to_string();
-    assert!(text.contains("no room for garbage collection"), "{text}");
+    assert!(text.contains("no space for garbage collection"), "{text}");
 }
 
 #[test]

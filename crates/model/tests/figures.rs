@@ -78,7 +78,7 @@ fn a_drive_without_room_for_collection_is_refused() {
     assert!(geometry().shape(15).is_ok());
     let error = geometry().shape(16).expect_err("no room");
     assert!(
-        error.0.contains("no room for garbage collection"),
+        error.0.contains("no space for garbage collection"),
         "{error}"
     );
 }

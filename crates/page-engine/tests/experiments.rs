@@ -154,7 +154,7 @@ fn what_cannot_be_set_is_told_as_the_option_that_says_it() {
         ..set("p3700-800", &[("fill", "50%")])
     };
     assert!(
-        asked(&fresh).contains("nothing has been written"),
+        asked(&fresh).contains("a fresh drive holds no data"),
         "{}",
         asked(&fresh)
     );

@@ -320,7 +320,7 @@ fn faults_that_nobody_can_have_are_refused_with_the_names() {
             "nda.0: dies",
             "members of mirror(2*p4801x-100) are p4801x-100.0, p4801x-100.1",
         ),
-        ("p4801x-100.0: stuck", "only the whole"),
+        ("p4801x-100.0: stuck", "the whole pool"),
         ("p4801x-100.0: rots 999999999", "beyond the end"),
         ("p4801x-100.0: misdirects", "should be `misdirects BLOCKS`"),
     ] {

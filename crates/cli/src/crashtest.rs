@@ -7,6 +7,7 @@ mod junit;
 mod page;
 mod record;
 mod resident;
+mod second;
 mod shown;
 mod source;
 
@@ -173,6 +174,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     images: Option<u64>,
 
+    /// Cut power a second time, during mount and check of N images that pass, spread over the moments; with guests, and
+    /// with a time limit of its own as long as --budget
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["image", "list"])]
+    second_cuts: Option<u64>,
+
     /// Write the log in the format of dm-log-writes to this file, which must not exist
     #[arg(long, value_name = "FILE")]
     write_log_writes: Option<PathBuf>,
@@ -294,9 +300,14 @@ fn span(text: &str) -> Result<Duration, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let writes = args.write_log_writes.is_some() || args.keep_log.is_some();
     let checks = args.judge().is_some();
-    if !checks && (args.junit.is_some() || args.html.is_some()) {
+    let results = [
+        ("--junit", args.junit.is_some()),
+        ("--html", args.html.is_some()),
+        ("--second-cuts", args.second_cuts.is_some()),
+    ];
+    if let Some((option, _)) = results.iter().find(|it| it.1 && !checks) {
         return Err(bad(
-            "--junit or --html without a checker",
+            format!("{option} without a checker"),
             "add --check CMD, --check-server CMD or --fsck",
         ));
     }
@@ -470,23 +481,36 @@ fn all_images(
         seed: args.seed.seed,
         ..Limits::default()
     };
+    second::possible(args, source)?;
+    if !source.log.commands.iter().any(crash::log::Command::writes) {
+        return Err(bad(
+            "the log has no writes, so there is nothing to check",
+            "name a log of a client that has written; one that was cut short before its first write is of no use",
+        ));
+    }
     let mut checker = checker(args, source, command, Some(&stop))?;
     let report = search(&source.log, source.how, limits, &mut checker);
-    let seconds = checker.finish();
+    let seconds = checker.seconds();
     let report = report.map_err(|why| match why {
         NoReport::CheckFailed(why) => Failure::Failed(why),
         NoReport::FailsAtEnd(class, line) => refused(class, &line),
     })?;
-    stop.announce();
-    let causes = { report.failures.iter() }
+    let causes: Vec<Option<FailureCause>> = { report.failures.iter() }
         .map(|it| FailureCause::from_failure(source, it, &mut |walk| checker.files(walk)))
         .collect();
+    let recoveries = temporary_folder();
+    let recoveries = recoveries.map_err(|it| Failure::failed("making a temporary folder", it))?;
+    let place = recoveries.path();
+    let second = second::run(args, source, command, &mut checker, place, &stop)?;
+    checker.finish();
+    stop.announce();
     let outcome = SearchOutcome {
         source,
         report: &report,
-        causes,
+        causes: &causes,
         command,
         seconds,
+        second: second.as_ref(),
     };
     if let Some(path) = &args.junit {
         write_whole(path, junit::xml(&outcome).as_bytes())?;
@@ -498,7 +522,17 @@ fn all_images(
         true => shown::json(&outcome, out)?,
         false => shown::write_report(&outcome, output::width(), out)?,
     }
-    match report.failures.len() {
+    let of_second = second.as_ref().map_or(0, second::SecondCuts::failures);
+    if let Some(cuts) = second.as_ref().filter(|_| of_second > 0) {
+        let kept = second::keep(recoveries, cuts);
+        let folder = kept.map_err(|it| Failure::failed("keeping the recordings", it))?;
+        let kept = format!(
+            "the recordings of recoveries are kept: {}",
+            folder.display()
+        );
+        output::remark("note", &kept);
+    }
+    match report.failures.len() + of_second {
         0 => stop.finish(),
         1 => Err(Failure::Verdict("1 rule does not hold".into())),
         count => Err(Failure::Verdict(format!("{count} rules do not hold"))),

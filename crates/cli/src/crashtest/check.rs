@@ -1,5 +1,6 @@
 //! A command that judges images, each as a file.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -51,6 +52,8 @@ pub(super) struct Checker<'a> {
     folder: TempDir,
     budget: Duration,
     begin: Instant,
+    /// Names of images that have passed, in the order of the search.
+    passed: Vec<String>,
     stop: Option<&'a Stop>,
     bar: Progress,
 }
@@ -69,6 +72,7 @@ impl<'a> Checker<'a> {
             folder: super::temporary_folder()?,
             budget,
             begin: Instant::now(),
+            passed: Vec::new(),
             stop,
             bar: Progress::new("checking [{wide_bar}] {percent:>3} % {elapsed}, {msg}"),
         })
@@ -121,10 +125,28 @@ impl<'a> Checker<'a> {
         listed.unwrap_or_default()
     }
 
-    /// Ends, and returns the seconds since the beginning.
-    pub(super) fn finish(&self) -> f64 {
-        self.bar.finish();
+    /// Returns the seconds since the beginning.
+    pub(super) fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
+    }
+
+    /// Returns the names of the images that have passed, without that of the orderly end.
+    pub(super) fn passed(&mut self) -> Vec<String> {
+        let mut names = std::mem::take(&mut self.passed).into_iter();
+        // The search begins with it.
+        names.next();
+        let mut seen = BTreeSet::new();
+        names.filter(|it| seen.insert(it.clone())).collect()
+    }
+
+    /// Begins another search, with a time limit of its own.
+    pub(super) fn begin_again(&mut self, budget: Duration) {
+        (self.begin, self.budget) = (Instant::now(), budget);
+    }
+
+    /// Ends.
+    pub(super) fn finish(&self) {
+        self.bar.finish();
     }
 }
 
@@ -140,11 +162,16 @@ impl Check for Checker<'_> {
             };
             judged.map_err(|error| format!("checking image {}: {error}", case.name))
         };
-        match cases {
+        let judged: Vec<Judgement> = match cases {
             // If checks arrive one at a time, no thread is needed.
-            [case] => Ok(vec![one(case)?]),
-            _ => cases.par_iter().map(one).collect(),
-        }
+            [case] => vec![one(case)?],
+            _ => cases.par_iter().map(one).collect::<Result<_, String>>()?,
+        };
+        let passed = cases.iter().zip(&judged);
+        let passed = passed.filter(|(_, it)| **it == Judgement::Sound);
+        self.passed
+            .extend(passed.map(|(case, _)| case.name.clone()));
+        Ok(judged)
     }
 
     fn goes_on(&mut self, counts: &Counts, share: f64) -> ControlFlow<()> {

@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use crash::search::{Class, Failure};
+use crash::search::Class;
 
-use super::shown::{self, SearchOutcome};
+use super::shown::{FailureFacts, SearchOutcome};
 
 /// Rules, and the classes of failures that violate them.
 const RULES: [(&str, &[Class]); 4] = [
@@ -20,11 +20,25 @@ const RULES: [(&str, &[Class]); 4] = [
     ),
 ];
 
+/// Case of second cuts, whatever their class.
+const SECOND: &str = "second cut";
+
 /// Returns the XML.
 pub(super) fn xml(outcome: &SearchOutcome<'_>) -> String {
     let counts = outcome.report.counts;
     let name = escaped(&format!("drivelab crashtest {}", outcome.source.drive));
-    let cases: Vec<JunitCase> = RULES.iter().flat_map(|it| cases(outcome, *it)).collect();
+    let failure_facts: Vec<FailureFacts<'_>> = outcome.all_failures().collect();
+    let rules = RULES.iter().flat_map(|(rule, classes)| {
+        let violates =
+            |it: &&FailureFacts<'_>| !it.is_second && classes.contains(&it.failure.class);
+        cases(outcome, rule, failure_facts.iter().filter(violates))
+    });
+    let second = cases(
+        outcome,
+        SECOND,
+        failure_facts.iter().filter(|it| it.is_second),
+    );
+    let cases: Vec<JunitCase> = rules.chain(second).collect();
     let failed = cases.iter().filter(|it| it.failure.is_some()).count();
     let skipped = cases.iter().filter(|it| it.skipped.is_some()).count();
     let totals = format!(
@@ -92,23 +106,23 @@ impl JunitCase {
 }
 
 /// Returns the cases of a rule: one for each failure, or one that passes.
-fn cases(outcome: &SearchOutcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<JunitCase> {
-    let failures = outcome.report.failures.iter().zip(&outcome.causes);
-    let failures = failures.filter(|(it, _)| classes.contains(&it.class));
-    let cases = (1..)
-        .zip(failures)
-        .map(|(number, (failure, cause))| JunitCase {
-            name: match number {
-                1 => rule.to_owned(),
-                number => format!("{rule} ({number})"),
-            },
-            failure: Some([
-                failure.class.word().to_owned(),
-                ::crashtest::report::title(failure),
-                text(outcome, failure, cause.as_ref()),
-            ]),
-            skipped: None,
-        });
+fn cases<'a>(
+    outcome: &SearchOutcome<'_>,
+    rule: &str,
+    failures: impl Iterator<Item = &'a FailureFacts<'a>>,
+) -> Vec<JunitCase> {
+    let cases = (1..).zip(failures).map(|(number, it)| JunitCase {
+        name: match number {
+            1 => rule.to_owned(),
+            number => format!("{rule} ({number})"),
+        },
+        failure: Some([
+            it.failure.class.word().to_owned(),
+            it.title.clone(),
+            text(it),
+        ]),
+        skipped: None,
+    });
     let cases: Vec<JunitCase> = cases.collect();
     if !cases.is_empty() {
         return cases;
@@ -118,6 +132,7 @@ fn cases(outcome: &SearchOutcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<
             Some("the program has acknowledged nothing")
         }
         "fsck" if !outcome.command.fsck => Some("not tested: add --fsck"),
+        SECOND if outcome.second.is_none() => Some("not tested: add --second-cuts N"),
         _ => None,
     };
     vec![JunitCase {
@@ -127,16 +142,12 @@ fn cases(outcome: &SearchOutcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<
     }]
 }
 
-fn text(
-    outcome: &SearchOutcome<'_>,
-    failure: &Failure,
-    cause: Option<&super::FailureCause>,
-) -> String {
-    let mut text = format!("{}\n", ::crashtest::report::title(failure));
-    for (heading, fact) in shown::facts(outcome.source, failure, cause) {
+fn text(it: &FailureFacts<'_>) -> String {
+    let mut text = format!("{}\n", it.title);
+    for (heading, fact) in &it.facts {
         let _ = writeln!(text, "{heading:<10} {fact}");
     }
-    let _ = write!(text, "again      {}", outcome.repeat_command(failure));
+    let _ = write!(text, "again      {}", it.again);
     text
 }
 

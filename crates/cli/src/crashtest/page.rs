@@ -2,6 +2,7 @@
 
 use report::crash::{CrashPage, FailureText, FileRow, Point};
 
+use super::second::SecondCuts;
 use super::shown::{self, SearchOutcome};
 
 const METHOD: &str = "The program ran once, and its writes were recorded. Power is cut before each completion that makes \
@@ -12,7 +13,8 @@ const METHOD: &str = "The program ran once, and its writes were recorded. Power 
 /// Returns the bytes of the page.
 pub(super) fn html(outcome: &SearchOutcome<'_>) -> String {
     let report = outcome.report;
-    let verdict = match report.failures.len() {
+    let failed = report.failures.len() + outcome.second.map_or(0, SecondCuts::failures);
+    let verdict = match failed {
         0 => format!("Passed: no image of {} fails.", report.counts.tried),
         1 => String::from("Failed: 1 rule does not hold."),
         count => format!("Failed: {count} rules do not hold."),
@@ -29,14 +31,15 @@ pub(super) fn html(outcome: &SearchOutcome<'_>) -> String {
             .map(|(name, text)| (name.to_owned(), text));
         facts.collect::<Vec<(String, String)>>()
     };
-    let failures = report.failures.iter().zip(&outcome.causes);
-    let failures = failures.map(|(failure, cause)| FailureText {
-        title: ::crashtest::report::title(failure),
-        facts: owned(shown::facts(outcome.source, failure, cause.as_ref())),
-        again: outcome.repeat_command(failure),
+    let failures = outcome.all_failures().map(|it| FailureText {
+        title: it.title,
+        facts: owned(it.facts),
+        again: it.again,
     });
+    let second = outcome.second.iter().flat_map(|it| &it.recoveries);
+    let causes = (outcome.causes.iter()).chain(second.flat_map(|it| &it.causes));
     let mut files = Vec::new();
-    for (number, cause) in (1..).zip(&outcome.causes) {
+    for (number, cause) in (1..).zip(causes) {
         for (state, place) in cause.iter().flat_map(|it| it.places()) {
             files.push(FileRow {
                 owner: place.owner.to_string(),

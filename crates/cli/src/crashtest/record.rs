@@ -33,7 +33,7 @@ use crate::output::remark;
 use crate::stop::Stop;
 
 /// Maximum bytes of a log.
-const LOG_LIMIT: u64 = 4 << 30;
+pub(super) const LOG_LIMIT: u64 = 4 << 30;
 
 /// Maximum bytes of a program's output that are printed.
 const OUTPUT: u64 = 8 << 10;
@@ -390,6 +390,7 @@ impl Executor {
                     ("--mount", args.mount.is_some()),
                     ("--before", args.before.is_some()),
                     ("--user", args.user.is_some()),
+                    ("--second-cuts", args.second_cuts.is_some()),
                     ("--writeback eager", args.writeback == Writeback::Eager),
                 ];
                 return match options.iter().find(|it| it.1) {
@@ -406,12 +407,29 @@ impl Executor {
             options: args.mount.clone().unwrap_or_default(),
             user: args.user.clone(),
         };
+        let least = least_for(file_system);
+        if let Some(size) = args.size.filter(|it| *it < least) {
+            let size = text::digits::bytes_binary(size as f64);
+            let least = text::digits::bytes_binary(least as f64);
+            return Err(bad(
+                format!("--size: {size} is too small for {}", file_system.name()),
+                format!("it needs at least {least}; --fs none needs no file system"),
+            ));
+        }
         let kernel = Kernel::find(args.guest_kernel.as_deref())?;
         Ok(Executor::Guest(kernel, mount))
     }
 }
 
-/// Returns the default size of a drive with this file system; XFS needs 300 MB.
+/// Returns the smallest drive for this file system: ext4 with a journal, and XFS by the limit of its `mkfs`.
+fn least_for(file_system: FileSystem) -> u64 {
+    match file_system {
+        FileSystem::Ext4 => 2 << 20,
+        FileSystem::Xfs => 300 << 20,
+    }
+}
+
+/// Returns the default size of a drive with this file system.
 fn size_for(file_system: FileSystem) -> u64 {
     match file_system {
         FileSystem::Ext4 => 256 << 20,
@@ -453,7 +471,7 @@ fn end_of(mut output: File) -> String {
 }
 
 /// Returns the drive to serve.
-fn setup(args: &Args, sheet: DriveSheet, size: u64) -> Setup {
+pub(super) fn setup(args: &Args, sheet: DriveSheet, size: u64) -> Setup {
     Setup {
         size: Some(args.size.unwrap_or(size)),
         // Wear and free blocks change the drive's speed, and not what it keeps.
@@ -464,7 +482,7 @@ fn setup(args: &Args, sheet: DriveSheet, size: u64) -> Setup {
 }
 
 /// Returns a server of this drive at full speed.
-fn server(drive: ServedDevice) -> io::Result<EventLoop> {
+pub(super) fn server(drive: ServedDevice) -> io::Result<EventLoop> {
     EventLoop::new(
         vec![drive],
         Clock::new(0.0),
@@ -475,7 +493,7 @@ fn server(drive: ServedDevice) -> io::Result<EventLoop> {
 
 /// Serves until the work of another thread ends, which must end soon after its argument says so: the user has asked to
 /// stop, or there is no drive any more.
-fn serve<T: Send>(
+pub(super) fn serve<T: Send>(
     server: &mut EventLoop,
     stop: &Stop,
     work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> io::Result<T> + Send,

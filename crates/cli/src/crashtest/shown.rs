@@ -14,6 +14,7 @@ use text::terminal::{Width, paragraph, plain, right};
 
 use super::JudgeCommand;
 use super::cause::{self, FailureCause, Lister};
+use super::second::SecondCuts;
 use super::source::Source;
 
 /// Columns where standard output is not a terminal.
@@ -24,11 +25,13 @@ pub(super) struct SearchOutcome<'a> {
     pub(super) source: &'a Source,
     pub(super) report: &'a SearchReport,
     /// Explanation of each failure.
-    pub(super) causes: Vec<Option<FailureCause>>,
+    pub(super) causes: &'a [Option<FailureCause>],
     /// The check command.
     pub(super) command: JudgeCommand<'a>,
     /// Duration of the search.
     pub(super) seconds: f64,
+    /// Second cuts, if they were requested.
+    pub(super) second: Option<&'a SecondCuts>,
 }
 
 /// Writes a list of moments.
@@ -260,6 +263,7 @@ pub(super) fn summary(outcome: &SearchOutcome<'_>) -> Vec<(&'static str, String)
     );
     let mut facts = description(outcome.source);
     facts.push(("tried", tried));
+    facts.extend(outcome.second.map(|it| ("second cut", second_cuts(it))));
     facts
 }
 
@@ -269,19 +273,18 @@ pub(super) fn write_report(
     width: Width,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (source, report) = (outcome.source, outcome.report);
+    let report = outcome.report;
     let (width, counts) = (width.or(Some(COLUMNS)), report.counts);
     write_facts(&summary(outcome), width, out)?;
-    for (failure, cause) in report.failures.iter().zip(&outcome.causes) {
-        let line = report::title(failure);
-        writeln!(out, "{}", paragraph("FAILED     ", &line, width))?;
-        for (heading, text) in facts(source, failure, cause.as_ref()) {
+    outcome.all_failures().try_for_each(|it| {
+        writeln!(out, "{}", paragraph("FAILED     ", &it.title, width))?;
+        for (heading, text) in &it.facts {
             let heading = format!("  {heading:<11}");
-            writeln!(out, "{}", paragraph(&heading, &text, width))?;
+            writeln!(out, "{}", paragraph(&heading, text, width))?;
         }
         // Not wrapped, so that it can be copied.
-        writeln!(out, "  again      {}", outcome.repeat_command(failure))?;
-    }
+        writeln!(out, "  again      {}", it.again)
+    })?;
     if counts.flaky > 0 {
         let names = report.flaky.join(", ");
         let line = format!("{} failures did not repeat: {names}", counts.flaky);
@@ -308,7 +311,86 @@ pub(super) fn facts(
     facts
 }
 
-impl SearchOutcome<'_> {
+/// Returns the description of the second cuts.
+fn second_cuts(cuts: &SecondCuts) -> String {
+    let images = cuts.recoveries.len();
+    let moments = cuts.sum(|it| it.report.counts.moments.into());
+    let tried = cuts.sum(|it| it.report.counts.tried);
+    let checked = cuts.sum(|it| it.report.counts.checked);
+    let mut text = format!(
+        "during the recovery of {}: {moments} moments, {tried} images, {checked} checked in {:.1} s",
+        counted(images, "image"),
+        cuts.seconds
+    );
+    if !cuts.flaky.is_empty() {
+        let names = cuts.flaky.join(", ");
+        // Writing to a string does not fail.
+        let _ = write!(text, "; failed when it was recorded: {names}");
+    }
+    if cuts.recoveries.iter().any(|it| it.report.stopped) {
+        text.push_str("; ended by --budget");
+    }
+    text
+}
+
+/// Returns the name of the image of each recovery, and its outcome.
+fn outcomes<'a>(
+    cuts: &'a SecondCuts,
+    command: JudgeCommand<'a>,
+) -> impl Iterator<Item = (&'a str, SearchOutcome<'a>)> {
+    cuts.recoveries.iter().map(move |it| {
+        let outcome = SearchOutcome {
+            source: &it.source,
+            report: &it.report,
+            causes: &it.causes,
+            command,
+            seconds: 0.0,
+            second: None,
+        };
+        (&*it.name, outcome)
+    })
+}
+
+/// Texts of a failure, of the search or of a second cut.
+pub(super) struct FailureFacts<'a> {
+    pub(super) failure: &'a Failure,
+    pub(super) is_second: bool,
+    pub(super) title: String,
+    /// Heading and text.
+    pub(super) facts: Vec<(&'static str, String)>,
+    /// Command that repeats it.
+    pub(super) again: String,
+}
+
+impl<'a> SearchOutcome<'a> {
+    /// Returns the failures, and those of second cuts.
+    pub(super) fn all_failures(&self) -> impl Iterator<Item = FailureFacts<'a>> {
+        let own = self.failure_facts(None);
+        let second = self.second.map(|it| outcomes(it, self.command));
+        let second = second.into_iter().flatten();
+        own.into_iter()
+            .chain(second.flat_map(|(name, it)| it.failure_facts(Some(name))))
+    }
+
+    /// Returns the failures of this log; of a recovery, with the name of its image.
+    fn failure_facts(&self, image: Option<&str>) -> Vec<FailureFacts<'a>> {
+        let failures = self.report.failures.iter().zip(self.causes);
+        let failure_facts = failures.map(|(failure, cause)| {
+            let title = report::title(failure);
+            FailureFacts {
+                failure,
+                is_second: image.is_some(),
+                title: match image {
+                    Some(image) => format!("second cut, after image {image}: {title}"),
+                    None => title,
+                },
+                facts: facts(self.source, failure, cause.as_ref()),
+                again: self.repeat_command(failure),
+            }
+        });
+        failure_facts.collect()
+    }
+
     /// Returns the command that repeats a failure.
     pub(super) fn repeat_command(&self, failure: &Failure) -> String {
         format!(
@@ -348,7 +430,42 @@ fn print_json(value: &Value, out: &mut dyn Write) -> io::Result<()> {
 pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (source, report) = (outcome.source, outcome.report);
     let counts = report.counts;
-    let failures: Vec<Value> = { report.failures.iter().zip(&outcome.causes) }
+    let mut rest = json!({
+        "moments": counts.moments,
+        "exhausted": counts.exhausted,
+        "tried": counts.tried,
+        "equal": counts.equal,
+        "checked": counts.checked,
+        "skipped": counts.skipped,
+        "failed": counts.failed,
+        "flaky": report.flaky,
+        "stopped": report.stopped,
+        "held": report.failures.is_empty() && outcome.second.is_none_or(|it| it.failures() == 0),
+        "failures": json_failures(outcome),
+    });
+    if let Some(second) = outcome.second {
+        let recoveries = outcomes(second, outcome.command).map(|(name, it)| {
+            let counts = it.report.counts;
+            json!({
+                "image": name,
+                "moments": counts.moments,
+                "tried": counts.tried,
+                "checked": counts.checked,
+                "failed": counts.failed,
+                "flaky": it.report.flaky,
+                "stopped": it.report.stopped,
+                "failures": json_failures(&it),
+            })
+        });
+        let recoveries: Vec<Value> = recoveries.collect();
+        rest["second_cuts"] = json!({ "recoveries": recoveries, "flaky": second.flaky });
+    }
+    print_json(&with_head(source, rest), out)
+}
+
+fn json_failures(outcome: &SearchOutcome<'_>) -> Vec<Value> {
+    let (source, report) = (outcome.source, outcome.report);
+    { report.failures.iter().zip(outcome.causes) }
         .map(|(failure, cause)| {
             let mut value = json!({
                 "class": failure.class.word(),
@@ -367,19 +484,5 @@ pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Resu
             }
             value
         })
-        .collect();
-    let rest = json!({
-        "moments": counts.moments,
-        "exhausted": counts.exhausted,
-        "tried": counts.tried,
-        "equal": counts.equal,
-        "checked": counts.checked,
-        "skipped": counts.skipped,
-        "failed": counts.failed,
-        "flaky": report.flaky,
-        "stopped": report.stopped,
-        "held": report.failures.is_empty(),
-        "failures": failures,
-    });
-    print_json(&with_head(source, rest), out)
+        .collect()
 }

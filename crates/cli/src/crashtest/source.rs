@@ -26,13 +26,15 @@ pub(super) struct Source {
     pub(super) mount: Option<Mount>,
     /// Arguments that name the log and the assumptions, for repeating them.
     pub(super) arguments: String,
+    /// Arguments for the assumptions alone.
+    pub(super) assumed: String,
 }
 
 impl Source {
     /// Reads the log: the one just recorded, or the one that the arguments name.
     pub(super) fn read(args: &Args, recorded: Option<&Path>) -> Result<Source, Failure> {
         let own_log = recorded.or(args.from.as_deref());
-        let (log, mut arguments) = match (own_log, &args.from_log_writes) {
+        let (log, from) = match (own_log, &args.from_log_writes) {
             (Some(path), _) => (own(path)?, format!("--from {}", quoted_path(path))),
             (None, Some(path)) => {
                 let base = args.base.as_deref();
@@ -62,20 +64,21 @@ impl Source {
             volatile: facts.volatile,
             flush_lies: args.flush == Flush::Lies,
         };
+        let mut assumed = String::new();
         if let Some(drive) = &args.drive {
-            arguments.push_str(&format!(" --drive {drive}"));
+            assumed.push_str(&format!(" --drive {drive}"));
         }
         match args.torn {
             Torn::Part => {}
-            Torn::Sector => arguments.push_str(" --torn 512"),
-            Torn::No => arguments.push_str(" --torn no"),
+            Torn::Sector => assumed.push_str(" --torn 512"),
+            Torn::No => assumed.push_str(" --torn no"),
         }
         if how.flush_lies {
-            arguments.push_str(" --flush lies");
+            assumed.push_str(" --flush lies");
         }
         let mount = mount(args, &log)?;
         if let Some(fs) = args.fs.filter(|_| recorded.is_none()) {
-            arguments.push_str(match fs {
+            assumed.push_str(match fs {
                 Fs::Ext4 => " --fs ext4",
                 Fs::Xfs => " --fs xfs",
                 Fs::None => " --fs none",
@@ -86,7 +89,8 @@ impl Source {
             how,
             mount,
             drive,
-            arguments,
+            arguments: format!("{from}{assumed}"),
+            assumed,
         })
     }
 }
@@ -119,7 +123,7 @@ fn mount(args: &Args, log: &Log) -> Result<Option<Mount>, Failure> {
 }
 
 /// Returns a path quoted for a shell.
-fn quoted_path(path: &Path) -> String {
+pub(super) fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
@@ -149,7 +153,7 @@ fn malformed(option: &str, path: &Path, wrong: &LogError) -> Failure {
     )
 }
 
-fn own(path: &Path) -> Result<Log, Failure> {
+pub(super) fn own(path: &Path) -> Result<Log, Failure> {
     let log = Log::read(bytes_of("--from", path)?);
     let log = log.map_err(|wrong| malformed("--from", path, &wrong))?;
     match &log.ending {

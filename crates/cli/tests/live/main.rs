@@ -1,10 +1,13 @@
 //! Served drives with real clients: a Linux guest, qemu's tools, libnbd's, fio.
 
 mod container;
+#[path = "../serve/contents.rs"]
+mod contents;
 mod crashes;
 mod durable;
 mod guest;
 mod interop;
+mod log_writes;
 mod measure;
 mod nbd;
 mod nvme;
@@ -13,6 +16,7 @@ mod programs;
 mod recipes;
 mod rig;
 mod robust;
+mod second;
 mod tiers;
 mod tls;
 mod vhost_user;

@@ -1,6 +1,7 @@
 //! Crash tests of programs in guests by one command. The programs write files on ext4 or XFS with the host's tools.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
@@ -33,11 +34,11 @@ pub(crate) const UNPRIVILEGED: &str = r#"all=
 exec setpriv --no-new-privs $all "$@""#;
 
 /// A folder in which drivelab runs and has its temporary files.
-struct Place(TempDir);
+pub(crate) struct Place(TempDir);
 
 impl Place {
     /// Returns a place with the programs, if this machine can run guests.
-    fn new() -> Option<Place> {
+    pub(crate) fn new() -> Option<Place> {
         guest_file("linux")?;
         has(&["mkfs.ext4", "mkfs.xfs", "losetup", "setpriv"]).then_some(())?;
         let place = Place(TempDir::new().expect("a folder"));
@@ -48,8 +49,13 @@ impl Place {
         Some(place)
     }
 
+    /// Returns the folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     /// Runs a crash test without any privilege; returns its exit code and its output.
-    fn run(&self, args: &[&str]) -> (i32, String) {
+    pub(crate) fn run(&self, args: &[&str]) -> (i32, String) {
         let mut command = Command::new("sh");
         command
             .args(["-c", UNPRIVILEGED, "sh"])

@@ -4,16 +4,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crash::{Assumptions, Fork, Log, Lost, Walk, log_writes};
+use crash::{Log, log_writes};
 
+use crate::contents::{durable, same};
 use crate::rig::{end, serve};
-
-const SSD: Assumptions = Assumptions {
-    part: 4096,
-    torn: true,
-    volatile: true,
-    flush_lies: false,
-};
 
 /// Runs commands of qemu-io on a drive that is recorded; returns our log and QEMU's.
 fn recorded(commands: &[String]) -> (Log, Log) {
@@ -39,26 +33,6 @@ fn recorded(commands: &[String]) -> (Log, Log) {
     let ours = Log::read(read(&path("run.dlog"))).expect("a log");
     let qemus = log_writes::read(&read(&path("qemu.log")), &ours.head, &[]);
     (ours, qemus.expect("a log of QEMU"))
-}
-
-/// Returns the contents that the drive cannot lose, at each moment, without repetitions.
-fn durable(log: &Log) -> Vec<Fork> {
-    let mut walk = Walk::new(log, SSD);
-    let mut contents: Vec<Fork> = Vec::new();
-    while walk.advance().is_some() {
-        let image = walk.image(&Lost::from_fn(walk.undecided().len(), |_| true));
-        if contents.last().is_none_or(|last| !same(last, &image)) {
-            contents.push(image);
-        }
-    }
-    contents
-}
-
-/// Checks whether two images have the same bytes.
-fn same(a: &Fork, b: &Fork) -> bool {
-    let is_written = |it: &(u64, &[u8; 4096])| it.1.iter().any(|byte| *byte != 0);
-    let (a, b) = (a.pages().filter(is_written), b.pages().filter(is_written));
-    a.eq(b)
 }
 
 /// Returns random writes, trims, zeroes and flushes. Writes that are in flight together do not overlap.

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod arrays;
+mod contents;
 mod counted;
 mod durable;
 mod faults;

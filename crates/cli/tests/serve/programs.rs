@@ -169,7 +169,7 @@ fn a_missing_flush_is_found_on_a_volatile_cache_and_again_by_the_printed_command
     let read = |name: &str| fs::read_to_string(place.0.path().join(name)).expect("a file");
     let junit = read("crash.xml");
     for part in [
-        r#"<testsuite name="drivelab crashtest 950pro-256" tests="4" failures="1""#,
+        r#"<testsuite name="drivelab crashtest 950pro-256" tests="5" failures="1""#,
         r#"name="opens"/>"#,
         r#"<skipped message="not tested: add --fsck"/>"#,
         r#"name="acknowledged"/>"#,
@@ -374,6 +374,63 @@ fn what_cannot_be_tested_is_bad_input() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(place.left(), [""; 0]);
+}
+
+#[test]
+fn options_of_guests_are_refused_where_no_guest_can_have_them() {
+    let place = Place::new();
+    let check = ["950pro-256", "--check", "true"];
+    for (args, part) in [
+        (
+            &[
+                &check[..],
+                &["--fs", "none", "--second-cuts", "1", "--", "true"],
+            ]
+            .concat()[..],
+            "--second-cuts: there is no guest with --fs none",
+        ),
+        (
+            &["950pro-256", "--second-cuts", "1", "--", "true"],
+            "--second-cuts without a checker",
+        ),
+        (
+            &[&check[..], &["--fs", "xfs", "--size", "64M", "--", "true"]].concat()[..],
+            "--size: 64 MiB is too small for xfs",
+        ),
+    ] {
+        let (code, said) = place.run(&mut place.command(args));
+        assert_eq!(code, 2, "{args:?}: {said}");
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(place.left(), [""; 0]);
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_the_results() {
+    let place = Place::new();
+    let keep = ["950pro-256", "--keep-log", "run.dlog", "--check", CHECK];
+    place.plant("no-flush-between", &keep);
+    let at = |threads: &str, more: &[&str]| {
+        let from = [
+            "--from", "run.dlog", "--check", CHECK, "--json", "--torn", "512",
+        ];
+        let mut command = place.command(&[&from, more].concat());
+        let output = command.env("RAYON_NUM_THREADS", threads).output();
+        let output = output.expect("drivelab starts");
+        assert_eq!(output.status.code(), Some(3), "{threads} threads");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    for more in [
+        &["--images", "300"][..],
+        &["--images", "100", "--seed", "7"],
+    ] {
+        let one = at("1", more);
+        let tried = serde_json::from_str::<serde_json::Value>(&one).expect("JSON");
+        assert_eq!(tried["tried"].to_string(), more[1], "{one}");
+        for threads in ["2", "8"] {
+            assert_eq!(at(threads, more), one, "{threads} threads");
+        }
+    }
 }
 
 #[test]

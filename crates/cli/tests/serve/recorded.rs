@@ -252,8 +252,13 @@ fn what_cannot_be_recorded_or_tested_is_bad_input() {
         assert_eq!(code, 2, "{said}");
         assert!(said.contains(part), "{part}: {said}");
     }
-    let broken = recorded.path("broken.dlog");
+    let short = recorded.path("short.dlog");
     let mut bytes = std::fs::read(recorded.log()).expect("a log");
+    std::fs::write(&short, &bytes[..160]).expect("written");
+    let (code, said) = crashtest(&short, &["--check", "true"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("the log has no writes"), "{said}");
+    let broken = recorded.path("broken.dlog");
     bytes[200] ^= 1;
     std::fs::write(&broken, bytes).expect("written");
     let (code, said) = crashtest(&broken, &["--list"]);

@@ -78,6 +78,13 @@ pub(in crate::crashtest) struct Job {
     pub(in crate::crashtest) limit_ms: u64,
 }
 
+impl Job {
+    /// Returns the path in the guest of a file in the folder of the host.
+    pub(in crate::crashtest) fn shared(name: &str) -> String {
+        format!("{SHARED}/{name}")
+    }
+}
+
 /// An image to be checked. Its files are in the shared folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {

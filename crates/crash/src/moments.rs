@@ -318,7 +318,7 @@ impl<'a> Walk<'a> {
                     Some(data) => base.write(extent.0, data),
                     None => base.zero(extent.0, extent.1 - extent.0),
                 }
-                // Pieces that apply before it are covered by it.
+                // This write covers the pieces of earlier writes in its range.
                 for earlier in left.iter_mut().filter(|_| !self.has(Bug::EarlierOverLater)) {
                     subtract(&mut earlier.extents, extent);
                 }

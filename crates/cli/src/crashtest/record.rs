@@ -321,7 +321,7 @@ impl ProgramRecording {
     /// Listens on a socket of the folder.
     fn listener(&self, name: &str) -> Result<(UnixListener, PathBuf), Failure> {
         let socket = self.folder.path().join(name);
-        // That of an earlier guest.
+        // The socket of an earlier guest.
         let _ = fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket);
         let listener = listener.map_err(|error| Failure::failed(socket.display(), error))?;

@@ -134,7 +134,7 @@ impl TlsConnection {
         let config = Arc::clone(&self.credentials.0);
         let mut session =
             ServerConnection::new(config).map_err(|error| ConnectionEnd::Failed(error.to_string()))?;
-        // Pieces are passed to it and taken at once.
+        // The connection passes pieces of bytes to the session and takes the result at once, so no limit is needed.
         session.set_buffer_limit(None);
         self.session = Some(Box::new(session));
         Ok(())

@@ -237,7 +237,7 @@ impl TestPool {
     /// Returns the size of blocks that a trim may leave unchanged if it covers them partly, as the standard allows.
     pub(super) fn trimmed_unit(&self) -> u64 {
         let of = |tier: &TierConfig| match &tier.kind {
-            // They ignore trims.
+            // Arrays with parity ignore trims.
             Kind::Raid5(_) | Kind::Raid6(_) => 1 << 40,
             Kind::WriteBack(_) => 4096,
             Kind::IntentLog(log) => u64::from(log.record),

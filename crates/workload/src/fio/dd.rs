@@ -245,8 +245,8 @@ pub fn dd(text: &str) -> Result<Dd, Problems> {
         });
     if size.is_none() && !is_device(&name) {
         operands.add_problem(
-            format!("{name} is a file without an end"),
-            "count=N, or a device such as /dev/x, which ends at its last block",
+            format!("{name} is endless"),
+            "count=N, or a device such as /dev/x, which has a last block",
         );
     }
     let mut notes = Vec::new();
@@ -336,7 +336,7 @@ mod tests {
             ),
             ("if=/dev/zero of=/dev/x block=1", "unknown operand `block`"),
             ("if=/dev/zero of=/dev/x fast", "unknown operand `fast`"),
-            ("if=/dev/zero of=file", "file without an end"),
+            ("if=/dev/zero of=file", "is endless"),
             ("if=/dev/zero of=/dev/x bs=0", "blocks of no bytes"),
         ] {
             let wrong = dd(text).expect_err(text);

@@ -23,7 +23,7 @@ pub(super) struct ReadAheadState {
     segment: usize,
     /// First byte.
     start: u64,
-    /// Media time at which it started, and when that was.
+    /// Media time at which the read-ahead started, at the virtual time `since`.
     from: u64,
     since: Time,
     /// Byte at which it ends.

@@ -139,7 +139,9 @@ fn verdict(steady: bool, text: String) -> Steadiness {
 fn unknown(why: &str) -> Steadiness {
     Steadiness {
         steady: None,
-        text: format!("{why}; a log of the rate over time shows it (fio's write_iops_log and log_avg_msec=500, then --log)"),
+        text: format!(
+            "{why}; a log of the rate over time shows it (fio's write_iops_log and log_avg_msec=500, then --log)"
+        ),
         end_over_mean: None,
         step: None,
         swings: None,

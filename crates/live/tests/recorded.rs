@@ -179,3 +179,28 @@ fn overlapping_commands_change_the_drive_in_the_order_of_the_log() {
         }
     }
 }
+
+#[test]
+fn a_write_whose_client_is_gone_is_logged_as_failed() {
+    let mut it = Recorded::new("p4800x-375");
+    it.submit(Op::Write, false, 0, 1);
+    it.advance(Span::from_ms(10));
+    // The client disconnects with two writes in flight: the front end no longer has their data.
+    it.submit(Op::Write, true, 0, 1);
+    it.submit(Op::Write, false, 1, 2);
+    it.drive.complete_all(&mut it.replies);
+    for (number, mut reply) in it.replies.drain(..).enumerate() {
+        it.drive.hand_over(&mut reply);
+        // Of the second write, half of the data is moved.
+        if number == 1 {
+            let written = it.drive.write(reply.offset, &[9; BLOCK], reply.fua);
+            written.expect("memory");
+        }
+        it.drive.take_back(&reply);
+    }
+    it.submit(Op::Flush, false, 0, 0);
+    let (log, data) = it.end();
+    let failed: Vec<bool> = log.commands.iter().map(|it| it.failed).collect();
+    assert_eq!(failed, [false, true, true, false]);
+    assert!(data[..BLOCK].iter().all(|byte| *byte == 1));
+}

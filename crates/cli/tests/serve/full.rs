@@ -41,7 +41,7 @@ fn serve_limited(folder: &Path, drive: &str, bytes: u32) -> (Server, ChildStderr
 }
 
 /// Writes a block, or flushes; returns the error of the answer.
-fn ends_with(client: &mut Client, command: u16, block: u64) -> u32 {
+pub(crate) fn ends_with(client: &mut Client, command: u16, block: u64) -> u32 {
     let data = match command {
         command::WRITE => stamped(block, 7),
         _ => Vec::new(),
@@ -284,4 +284,26 @@ fn where_there_is_no_room_for_its_state_a_store_is_served_read_only() {
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains("new.img"), "{message}");
     assert!(!new.exists(), "{message}");
+}
+
+/// A recording of a drive whose store is full: what the log calls a success is in the store, and nothing else is.
+#[test]
+fn a_write_that_the_store_rejects_is_a_failure_in_the_recording() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("run.dlog");
+    let more = ["--record", &*log.display().to_string()];
+    let server = serve_with(folder.path(), "p4800x-375", &more, Stdio::null());
+    let mut client = Client::connect(&server);
+    assert_eq!(ends_with(&mut client, command::WRITE, 1), 0);
+    // The log is smaller than this.
+    may_write(&server, "1048576");
+    assert_eq!(ends_with(&mut client, command::WRITE, 300), error::ENOSPC);
+    assert_eq!(ends_with(&mut client, command::FLUSH, 0), 0);
+    assert_eq!(ends_with(&mut client, command::WRITE, 2), 0);
+    drop(client);
+    end(server);
+    let log = std::fs::read(log).expect("the log");
+    let log = crash::Log::read(log).expect("a log");
+    let failed: Vec<bool> = log.commands.iter().map(|it| it.failed).collect();
+    assert_eq!(failed, [false, true, false, false]);
 }

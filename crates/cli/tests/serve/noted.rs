@@ -4,6 +4,9 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+use live::nbd::wire::{command, error};
+
+use crate::full::ends_with;
 use crate::pools::{Rig, check, end_by, flush, kill, refused, write};
 use crate::rig::{Client, end, serve_logged};
 
@@ -84,4 +87,52 @@ fn a_cache_that_is_behind_is_not_served_if_the_other_cannot_read_its_superblocks
     file.write_all_at(&superblocks, 0).expect("written");
     let (_server, mut client) = rig.serve(pool);
     check(&mut client, 2);
+}
+
+/// While `pool.state` cannot be written, no client gets the acknowledgement of a write that a member has missed. A
+/// folder in the place of the new file stands for a disk that does not accept the file.
+#[test]
+fn without_a_note_nothing_is_acknowledged_that_a_member_has_missed() {
+    let rig = Rig::new();
+    let store = rig.store();
+    let (server, mut client) = rig.serve(MIRROR);
+    write(&mut client, 1);
+    let obstacle = store.join("pool.state.new");
+    std::fs::create_dir(&obstacle).expect("a folder");
+    rig.ok("p4801x-100.1: dies");
+    for _ in 0..3 {
+        assert_eq!(ends_with(&mut client, command::WRITE, 901), error::EIO);
+    }
+    kill(server);
+    std::fs::remove_dir(&obstacle).expect("the folder");
+    let said = rig.log();
+    assert!(
+        said.contains("pool.state: which members are in sync: Is a directory"),
+        "{said}"
+    );
+    // So this member has everything that was acknowledged.
+    rig.aside("p4801x-100.0", false);
+    let (server, mut client) = rig.serve(MIRROR);
+    check(&mut client, 1);
+    kill(server);
+}
+
+/// The server writes `pool.state` again as soon as that is possible, without another change of the members.
+#[test]
+fn a_note_that_could_not_be_written_is_written_later() {
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(MIRROR);
+    write(&mut client, 1);
+    let obstacle = rig.store().join("pool.state.new");
+    std::fs::create_dir(&obstacle).expect("a folder");
+    rig.ok("p4801x-100.1: dies");
+    assert_eq!(ends_with(&mut client, command::WRITE, 901), error::EIO);
+    std::fs::remove_dir(&obstacle).expect("the folder");
+    write(&mut client, 2);
+    check(&mut client, 2);
+    let said = rig.log();
+    assert!(said.contains("pool.state can be written again"), "{said}");
+    kill(server);
+    rig.aside("p4801x-100.0", false);
+    refused(MIRROR, &rig.store(), "p4801x-100.1 has missed writes");
 }

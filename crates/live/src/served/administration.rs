@@ -12,7 +12,7 @@ use model::{Command, Device, Gauge, Gauges, Op, Payload, Span, Time};
 use super::machine::Machine;
 use super::{InFlightCommand, Outcome, ServedDevice};
 use crate::setup::StoreChoice;
-use crate::store::{Ranges, SavedState, save};
+use crate::store::{Ranges, SavedState, no_room, save};
 
 /// Maximum time at shutdown until a pool without requests is idle: its tiers finish delayed work within this time.
 const REST: Span = Span::from_ms(11_000);
@@ -196,9 +196,13 @@ impl ServedDevice {
         if !pool.is_full() {
             return true;
         }
+        let lacked = no_room(&pool.no_room());
         let written = !self.read_only && pool.write_waiting().is_ok();
         if written {
-            let told = "the disk of its stores has free space again: they are written as before";
+            let told = match lacked {
+                true => "the disk of its stores has free space again: they are written as before",
+                false => "pool.state can be written again: its stores are written as before",
+            };
             self.news.push_back(told.into());
         }
         written

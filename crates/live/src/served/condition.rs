@@ -6,6 +6,7 @@ use model::Time;
 
 use super::ServedDevice;
 use super::machine::Machine;
+use crate::store::no_room;
 
 /// The condition of a served drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +61,11 @@ impl ServedDevice {
             }
             full = pool.is_full();
             if full {
-                let why = format!("no room for its stores: {}", pool.no_room());
+                let error = pool.no_room();
+                let why = match no_room(&error) {
+                    true => format!("no room for its stores: {error}"),
+                    false => format!("its stores cannot be written: {error}"),
+                };
                 is(Condition::ReadOnly, why);
             }
             for name in pool.dead() {

@@ -83,26 +83,24 @@ impl DriveData {
 
     #[inline]
     pub(super) fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> io::Result<()> {
-        if !self.unreadable.is_empty() {
-            self.heal(offset, data.len() as u64);
-        }
         match &mut self.cache {
-            Some(cache) if self.cache_enabled && !fua => {
-                cache.write(offset, data);
-                Ok(())
-            }
+            Some(cache) if self.cache_enabled && !fua => cache.write(offset, data),
             Some(cache) => {
                 self.store.write(offset, data)?;
                 cache.forget(offset, data.len() as u64);
-                Ok(())
             }
-            None => self.store.write(offset, data),
+            None => self.store.write(offset, data)?,
         }
+        // Only now: a block whose write the store rejected stays unreadable.
+        if !self.unreadable.is_empty() {
+            self.heal(offset, data.len() as u64);
+        }
+        Ok(())
     }
 
     pub(super) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
-        self.heal(offset, bytes);
         self.store.zero(offset, bytes)?;
+        self.heal(offset, bytes);
         if let Some(cache) = &mut self.cache {
             cache.forget(offset, bytes);
         }

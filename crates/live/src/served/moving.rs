@@ -31,13 +31,17 @@ impl ServedDevice {
             Machine::Drive(_) => {}
         }
         if reply.logged.is_some() {
-            self.log_completion(reply);
+            self.log_reply_begins();
         }
     }
 
-    /// Ends the transfer: the data has been moved, or the client is gone.
+    /// Ends the transfer: the data has been moved, or the client is gone. Logs the command as successful only if the
+    /// store has accepted all data of a write.
     #[inline]
     pub fn take_back(&mut self, reply: &Reply) {
+        if reply.logged.is_some() {
+            self.log_completion(reply);
+        }
         if let Machine::Pool(pool) = &mut self.machine {
             pool.take_back(reply.payload);
         }
@@ -132,6 +136,9 @@ impl ServedDevice {
                 false => Err(io::ErrorKind::NotFound.into()),
             },
         };
+        if self.recorder.is_some() {
+            self.log_moved_data(written.is_ok(), data.len() as u64);
+        }
         written.map_err(|error| self.failed_after_all(&error))
     }
 
@@ -191,6 +198,7 @@ impl ServedDevice {
             }
             Machine::Pool(_) => Err(io::ErrorKind::Unsupported.into()),
         };
+        self.log_moved_data(written.is_ok(), 0);
         written.map_err(|error| self.failed_after_all(&error))
     }
 

@@ -3,8 +3,10 @@
 //! Labels on the members state this too, but a member that is missing, or cannot read its labels, takes its labels with
 //! it. Other members then appear complete although they have missed writes. The note is written before a client gets
 //! the acknowledgement of a write that a member has missed, so an opening can tell, and refuses
-//! ([`Damage::Behind`](model::tier::offline::Damage)).
+//! ([`Damage::Behind`](model::tier::offline::Damage)). While it cannot be written, it waits in the order of the members'
+//! writes, as they do without space ([`PoolSpace`]), and no client gets such an acknowledgement.
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
@@ -12,7 +14,11 @@ use model::media::DriveConfig;
 use model::tier::offline::RecoveredTiers;
 use model::tier::{AnyTier, Kind, PoolConfig};
 
+use super::room::PoolSpace;
 use crate::store::PoolState;
+
+/// Name of the file in messages.
+const NAME: &str = "pool.state";
 
 /// Returns by tier the children in sync according to the file, one bit each; all bits of tiers that it does not name.
 pub(super) fn in_sync(config: &PoolConfig<DriveConfig>, state: &PoolState) -> Vec<u32> {
@@ -43,6 +49,8 @@ pub(super) struct Note {
     in_sync: Vec<u32>,
     /// Mirrors and arrays that could be opened, by their number.
     tracked: Vec<u16>,
+    /// Contents of the file that could not be written yet, each with its position in the order of the members' writes.
+    waiting: VecDeque<(u64, PoolState)>,
     /// Error of the last attempt to write the file.
     failure: Option<io::Error>,
 }
@@ -89,23 +97,54 @@ impl Note {
 
     /// Takes over the state of running tiers, and writes the file.
     #[cold]
-    pub(super) fn update(&mut self, config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) {
+    pub(super) fn update(
+        &mut self,
+        config: &PoolConfig<DriveConfig>,
+        tiers: &[AnyTier],
+        room: &PoolSpace,
+    ) {
         for &tier in &self.tracked {
             let tier = usize::from(tier);
             self.in_sync[tier] = tiers[tier].in_sync();
         }
-        self.write(config);
+        self.write(config, room);
     }
 
-    /// Writes the file.
-    pub(super) fn write(&mut self, config: &PoolConfig<DriveConfig>) {
-        if let Some((path, state)) = &mut self.file {
-            state.behind = out_of_sync(config, &self.in_sync);
-            self.failure = state.save(path).err().map(|error| {
-                let what = format!("pool.state: which members are in sync: {error}");
-                io::Error::new(error.kind(), what)
-            });
+    /// Writes the file. If that fails, the pool's stores must not change either until it has been written.
+    pub(super) fn write(&mut self, config: &PoolConfig<DriveConfig>, room: &PoolSpace) {
+        let Some((path, state)) = &mut self.file else {
+            return;
+        };
+        state.behind = out_of_sync(config, &self.in_sync);
+        if !room.is_full() {
+            let Err(error) = state.save(path) else {
+                return;
+            };
+            room.fill(NAME, &error);
+            let what = format!("{NAME}: which members are in sync: {error}");
+            self.failure = Some(io::Error::new(error.kind(), what));
         }
+        if let Some(order) = room.keep(state.emit().len() as u64) {
+            self.waiting.push_back((order, state.clone()));
+        }
+    }
+
+    /// Returns the position of the oldest waiting content of the file in the order of the members' writes.
+    pub(super) fn oldest_waiting(&self) -> Option<u64> {
+        self.waiting.front().map(|(order, _)| *order)
+    }
+
+    /// Writes the oldest waiting content of the file.
+    ///
+    /// # Errors
+    /// Errors of the host; the content then still waits.
+    pub(super) fn write_oldest(&mut self, room: &PoolSpace) -> io::Result<()> {
+        if let (Some((path, _)), Some((_, state))) = (&self.file, self.waiting.front()) {
+            let saved = state.save(path);
+            saved.inspect_err(|error| room.fill(NAME, error))?;
+            self.waiting.pop_front();
+        }
+        Ok(())
     }
 
     /// Takes the error of the last attempt to write the file.

@@ -152,14 +152,14 @@ impl ServedPool {
         }
     }
 
-    /// Checks whether the host has no space for the members' writes. Then writes are kept in memory, and no
-    /// acknowledgement may depend on them.
+    /// Checks whether the host has no space for the members' writes, or cannot write `pool.state`. Then writes are kept in
+    /// memory, and no acknowledgement may depend on them.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.room.is_full()
     }
 
-    /// Writes the members' waiting writes, if there is space now. Returns whether all have been written.
+    /// Writes the waiting writes of the members and of `pool.state` in their order, if that is possible now. Returns whether all have been written.
     ///
     /// # Errors
     /// Errors of the host, with the store's name.
@@ -169,15 +169,21 @@ impl ServedPool {
         }
         loop {
             let members = self.pool.members().iter().map(|it| it.contents());
-            let oldest = members.map(MemberDisk::oldest_waiting).enumerate();
-            let oldest = oldest.filter_map(|(member, order)| Some((order?, member)));
-            let Some((_, member)) = oldest.min() else {
-                self.room.clear();
-                return Ok(());
+            let members = members.map(MemberDisk::oldest_waiting).enumerate();
+            let writes = members.filter_map(|(member, order)| Some((order?, Some(member))));
+            let note = self.note.oldest_waiting().map(|order| (order, None));
+            let written = match writes.chain(note).min() {
+                None => {
+                    self.room.clear();
+                    return Ok(());
+                }
+                Some((_, None)) => self.note.write_oldest(&self.room),
+                Some((_, Some(member))) => {
+                    let written = self.with_disk(member as u16, MemberDisk::write_oldest);
+                    written.inspect_err(|error| self.room.fill(&self.stores[member].name, error))
+                }
             };
-            let written = self.with_disk(member as u16, MemberDisk::write_oldest);
-            if let Err(error) = written {
-                self.room.fill(&self.stores[member].name, &error);
+            if written.is_err() {
                 return Err(self.room.error());
             }
         }
@@ -291,7 +297,8 @@ impl ServedPool {
             self.pool.advance(now, now, done);
             if self.note.is_old(self.pool.tiers()) {
                 // Before any of these completions reaches a client.
-                self.note.update(&self.config, self.pool.tiers());
+                self.note
+                    .update(&self.config, self.pool.tiers(), &self.room);
             }
         }
         if let Some(index) = self.returning.iter().position(|(at, _)| *at == now) {
@@ -414,7 +421,7 @@ impl ServedPool {
                     }
                 }
                 self.note.opened(&self.config, &recovered);
-                self.note.write(&self.config);
+                self.note.write(&self.config, &self.room);
                 self.pool.restart(back, recovered.tiers(&self.config));
                 lines
             }

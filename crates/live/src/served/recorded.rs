@@ -4,8 +4,9 @@
 //! change data, with their data, as a log of the crate `crash`, for crash-consistency tests. A submission is logged
 //! before the drive receives it, a completion before its reply is sent, and a note before it is answered. So the log
 //! is in causal order for every client that waits for replies. A completion of a single drive is logged when its data is
-//! moved, so the order of completions is the order in which the store has changed. The log ends at events that it cannot
-//! represent: a power cut, a FORMAT or sanitize, a deleted namespace, a write with metadata.
+//! moved, so the order of completions is the order in which the store has changed. A write whose data the store did not
+//! accept, or whose client was gone, is logged as failed. The log ends at events that it cannot represent: a power cut, a
+//! FORMAT or sanitize, a deleted namespace, a write with metadata.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,7 +16,6 @@ use crash::{EventKind, Head};
 use model::media::DriveConfig;
 use model::{Command, Completion, Op, Time};
 
-use super::machine::Machine;
 use super::{Outcome, Reply, ServedDevice};
 use crate::setup::StoreChoice;
 use crate::tokens::TokenPipe;
@@ -38,6 +38,21 @@ pub struct Recording {
     pub completions: Vec<Completion>,
 }
 
+/// Data of a logged write that the store has accepted since the transfer of its reply began.
+#[derive(Clone, Copy, Debug, Default)]
+struct MovedData {
+    bytes: u64,
+    /// Whether the store has rejected data or metadata.
+    failed: bool,
+}
+
+impl MovedData {
+    /// Checks whether the store has accepted all `bytes` bytes of a write.
+    fn is_all_of(self, bytes: u32) -> bool {
+        !self.failed && self.bytes == u64::from(bytes)
+    }
+}
+
 /// Writes the log of a drive to a file.
 #[derive(Debug)]
 pub(super) struct Recorder {
@@ -50,6 +65,8 @@ pub(super) struct Recorder {
     /// Pipes with the tokens of the recorded program.
     pipes: Vec<TokenPipe>,
     ended: bool,
+    /// Data of the reply that is being transferred.
+    moved: MovedData,
 }
 
 impl Recorder {
@@ -98,6 +115,7 @@ impl ServedDevice {
             written: 0,
             pipes: Vec::new(),
             ended: false,
+            moved: MovedData::default(),
         };
         if self.setup.store != StoreChoice::Memory {
             self.record_base(&mut recorder)?;
@@ -273,19 +291,40 @@ impl ServedDevice {
         self.save_log(false);
     }
 
-    /// Logs the completion of a command.
+    /// Begins the transfer of a logged reply. Tokens are logged now: front ends may publish the reply during the
+    /// transfer, and a token that the reply causes must be after its completion in the log.
+    #[cold]
+    pub(super) fn log_reply_begins(&mut self) {
+        self.log_tokens();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.moved = MovedData::default();
+        }
+    }
+
+    /// Counts bytes of the current reply that the store has accepted or rejected.
+    #[cold]
+    pub(super) fn log_moved_data(&mut self, accepted: bool, bytes: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.moved.failed |= !accepted;
+            recorder.moved.bytes += bytes;
+        }
+    }
+
+    /// Logs the completion of a command, as successful only if its data has reached the store.
     #[cold]
     pub(super) fn log_completion(&mut self, reply: &Reply) {
-        self.log_tokens();
         let now = self.now;
+        let by_member = self.is_by_member();
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
             return;
         };
         if let Some(number) = reply.logged {
+            // The members of a pool have the data before the completion.
+            let has_moved =
+                by_member || reply.op != Op::Write || recorder.moved.is_all_of(reply.bytes);
+            let success = reply.outcome == Outcome::Success && has_moved;
             recorder.writer.set_time(now.ns());
-            recorder
-                .writer
-                .complete(number, reply.outcome == Outcome::Success);
+            recorder.writer.complete(number, success);
             self.save_log(reply.fua || reply.op == Op::Flush);
         }
     }
@@ -293,7 +332,8 @@ impl ServedDevice {
     /// Logs the completion of a command if its data has been moved: that of a pool.
     #[inline]
     pub(super) fn log_moved(&mut self, reply: &mut Reply) {
-        if reply.logged.is_some() && matches!(self.machine, Machine::Pool(_)) {
+        if reply.logged.is_some() && self.is_by_member() {
+            self.log_tokens();
             self.log_completion(reply);
             reply.logged = None;
         }

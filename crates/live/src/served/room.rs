@@ -4,7 +4,8 @@
 //! whose store rejected a write, and its members would differ. After the first write that does not fit, no member's
 //! store changes: the members' writes stay in memory, in their order over all members. So the stores are as a power
 //! cut at that moment would have left them, which pools can recover from, and no later acknowledgement may depend on
-//! later writes. When there is space, the waiting writes are written in their order, and a kill during that is again
+//! later writes. `pool.state` takes part in this: while it cannot be written, for whatever reason, the stores do not change,
+//! and its contents have places in the same order. When there is space, the waiting writes are written in their order, and a kill during that is again
 //! equivalent to a power cut.
 //!
 //! Not supported: a pool that writes more than [`MOST`] by itself meanwhile (its service ends), and overwriting in

@@ -370,3 +370,55 @@ fn what_is_no_pool_is_told_at_once() {
     );
     assert!(problems[2].contains("the drive holds"), "{problems:?}");
 }
+
+/// A drive with an internal event every nanosecond, in addition to the events of its commands.
+struct BusyDrive {
+    drive: Ram,
+    next: Time,
+}
+
+impl Device for BusyDrive {
+    fn capacity(&self) -> crate::device::Capacity {
+        self.drive.capacity()
+    }
+    fn submit(&mut self, now: Time, command: Command) {
+        self.drive.submit(now, command);
+    }
+    fn next_event(&self) -> Time {
+        self.next.min(self.drive.next_event())
+    }
+    fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        loop {
+            if self.drive.next_event() == now {
+                self.drive.advance(now, now, done);
+            }
+            self.next = now + Span::from_ns(1);
+            if !done.is_empty() || self.next >= horizon {
+                return now;
+            }
+            now = self.next_event();
+        }
+    }
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<crate::device::Range>) -> Time {
+        self.drive.power_cut(now, lost)
+    }
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        self.drive.inspect(now, gauges);
+    }
+}
+
+/// A command that completes within its submission, at a time at which a member has an event of its own.
+#[test]
+fn a_member_does_not_continue_beyond_a_completion() {
+    let config = pool(&[ram(MIB), ram(MIB)], &[(stripe(4096), &[0, 1])], &[0]);
+    let busy = |_| BusyDrive {
+        drive: Ram::new(ram_config(MIB)),
+        next: Time::ZERO,
+    };
+    let mut pool = crate::tier::Pool::new(&config, (0..2).map(busy).collect());
+    pool.submit(Time::ZERO, Command::write(7, 0, 0));
+    let mut done = Vec::new();
+    let reached = pool.advance(Time::ZERO, Time::from_ns(1000), &mut done);
+    assert_eq!(done.len(), 1);
+    assert_eq!((done[0].at, reached), (Time::ZERO, Time::ZERO));
+}

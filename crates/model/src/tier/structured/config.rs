@@ -46,7 +46,9 @@ pub struct LogStructuredConfig {
     pub records_in_flight: u16,
     /// Bytes of metadata that are logged for each stripe.
     pub metadata: u32,
-    /// Share of the capacity that clients cannot use: metadata, and free stripes.
+    /// Share of the capacity that is for metadata: it has no stripes.
+    pub reserved: f64,
+    /// Share of the stripes that clients cannot use: they stay free.
     pub overhead: f64,
     /// Share of free stripes below which stripes with few live blocks are emptied.
     pub clean_from: f64,
@@ -69,6 +71,7 @@ impl LogStructuredConfig {
         record: 128 << 10,
         records_in_flight: 8,
         metadata: 4096,
+        reserved: 0.0,
         overhead: 0.116,
         clean_from: 0.02,
         filled: true,
@@ -91,6 +94,7 @@ impl LogStructuredConfig {
     /// Returns the number of stripes on a capacity child of this size.
     pub(super) fn stripes(&self, capacity: u64) -> u32 {
         let most = MOST_SLOTS / u64::from(self.per());
+        let capacity = (capacity as f64 * (1.0 - self.reserved)) as u64;
         (capacity / u64::from(self.stripe.max(1))).min(most) as u32
     }
 
@@ -127,9 +131,13 @@ impl LogStructuredConfig {
                 "its memory must have at least {LEAST_BYTES} bytes, and four stripes"
             ));
         }
-        if !(0.0..0.9).contains(&self.overhead) || !(0.0..0.5).contains(&self.clean_from) {
+        let shares = 0.0..0.9;
+        if !shares.contains(&self.overhead)
+            || !shares.contains(&self.reserved)
+            || !(0.0..0.5).contains(&self.clean_from)
+        {
             problems.push(String::from(
-                "its overhead must be below 90 %, and cleaning must start below 50 % of free stripes",
+                "its metadata and its free stripes must be below 90 % each, and cleaning must start below 50 % of free stripes",
             ));
         }
     }

@@ -5,7 +5,7 @@
 //! there never reads before it writes; then its part of the log is free. Blocks that are written again before their
 //! stripe is full take no further space. A write of part of a block reads the block first, unless it is in memory.
 //! Reads of blocks in memory use no drive. When few stripes are free, the stripe with the fewest live blocks among 4,096
-//! is read, and its live blocks move to the stripe that is being filled.
+//! is read, and its live blocks move to the stripe that is being filled. It is free when they are durable there.
 //!
 //! Several nodes share the work. A log write crosses the network to each node with a copy, a stripe to each node with a
 //! part of it, parity included. All nodes together are one set of cores and one link ([`trip`]). The default
@@ -22,6 +22,8 @@ mod space;
 mod stripes;
 mod trip;
 
+#[cfg(test)]
+mod durable;
 #[cfg(test)]
 mod tests;
 
@@ -149,6 +151,8 @@ pub struct LogStructured {
     /// Number of stripes that are being cleaned, and of free stripes that a held write needs.
     cleaning: u32,
     wanted: u32,
+    /// Entries of stripes in memory, each with a cleaned stripe from which blocks were moved to it.
+    moved: Vec<(u32, u32)>,
     /// Blocks of admitted writes that are in no stripe yet, and the bytes that these writes may take in the log.
     admitted: u64,
     expected: u64,
@@ -204,6 +208,7 @@ impl LogStructured {
             writing: 0,
             cleaning: 0,
             wanted: 0,
+            moved: Vec::new(),
             admitted: 0,
             expected: 0,
             head: 0,
@@ -511,6 +516,7 @@ impl Tier for LogStructured {
         (self.writing, self.cleaning, self.wanted) = (0, 0, 0);
         (self.admitted, self.expected) = (0, 0);
         self.positions.clear();
+        self.moved.clear();
         self.tail = self.head;
         self.space.power_cut();
         for log in &mut self.logs {

@@ -32,6 +32,11 @@ pub(super) struct StripeSpace {
     /// By stripe: live blocks, and whether it is in memory (one bit each).
     live: Vec<u16>,
     in_memory: Vec<u64>,
+    /// By stripe: whether its blocks have been moved, but are not durable elsewhere yet (one bit each).
+    held: Vec<u64>,
+    /// A planted bug: no stripe is held.
+    #[cfg(test)]
+    pub(super) frees_early: bool,
     free: u32,
     /// Where the search for a free stripe, and for one to be cleaned, continues.
     next: u32,
@@ -58,6 +63,9 @@ impl StripeSpace {
             filled,
             live,
             in_memory: vec![0; (stripes as usize).div_ceil(64)],
+            held: vec![0; (stripes as usize).div_ceil(64)],
+            #[cfg(test)]
+            frees_early: false,
             free: stripes - used,
             next: used % stripes.max(1),
             next_cleaned: 0,
@@ -97,6 +105,31 @@ impl StripeSpace {
         self.in_memory[stripe as usize / 64] & 1 << (stripe % 64) != 0
     }
 
+    /// Whether a stripe has no live blocks and no other use.
+    #[inline]
+    fn is_free(&self, stripe: u32) -> bool {
+        let is_held = self.held[stripe as usize / 64] & 1 << (stripe % 64) != 0;
+        self.live[stripe as usize] == 0 && !is_held && !self.is_in_memory(stripe)
+    }
+
+    /// The live blocks of a stripe are about to move: it is not free before [`StripeSpace::release`].
+    pub(super) fn hold(&mut self, stripe: u32) {
+        #[cfg(test)]
+        if self.frees_early {
+            return;
+        }
+        self.held[stripe as usize / 64] |= 1 << (stripe % 64);
+    }
+
+    /// The blocks of a held stripe are durable elsewhere.
+    pub(super) fn release(&mut self, stripe: u32) {
+        let bit = 1 << (stripe % 64);
+        if self.held[stripe as usize / 64] & bit != 0 {
+            self.held[stripe as usize / 64] &= !bit;
+            self.free += u32::from(self.is_free(stripe));
+        }
+    }
+
     /// Takes a free stripe into memory.
     pub(super) fn take(&mut self) -> Option<u32> {
         let count = self.stripes();
@@ -104,7 +137,7 @@ impl StripeSpace {
             return None;
         }
         let mut round = (0..count).map(|it| (self.next + it) % count);
-        let stripe = round.find(|&it| self.live[it as usize] == 0 && !self.is_in_memory(it))?;
+        let stripe = round.find(|&it| self.is_free(it))?;
         self.in_memory[stripe as usize / 64] |= 1 << (stripe % 64);
         self.free -= 1;
         self.next = (stripe + 1) % count;
@@ -114,7 +147,7 @@ impl StripeSpace {
     /// A stripe has been written, and leaves memory.
     pub(super) fn written(&mut self, stripe: u32) {
         self.in_memory[stripe as usize / 64] &= !(1 << (stripe % 64));
-        self.free += u32::from(self.live[stripe as usize] == 0);
+        self.free += u32::from(self.is_free(stripe));
     }
 
     /// A block is in this slot now.
@@ -141,8 +174,7 @@ impl StripeSpace {
         };
         let stripe = self.stripe_of(slot);
         self.live[stripe as usize] -= 1;
-        let is_free = self.live[stripe as usize] == 0 && !self.is_in_memory(stripe);
-        self.free += u32::from(is_free);
+        self.free += u32::from(self.is_free(stripe));
     }
 
     /// Returns the stripe that is cleaned next: the one with the fewest live blocks among the next 4,096, or among all
@@ -186,6 +218,7 @@ impl StripeSpace {
             if self.is_in_memory(stripe) {
                 self.written(stripe);
             }
+            self.release(stripe);
         }
     }
 }
@@ -228,6 +261,20 @@ mod tests {
         assert_eq!(space.free(), 2);
         space.power_cut();
         assert_eq!(space.free(), 3);
+    }
+
+    #[test]
+    fn a_held_stripe_is_not_free() {
+        let mut space = StripeSpace::new(3, 2, 2, true);
+        space.hold(0);
+        let stripe = space.take().expect("two are free");
+        space.place(0, stripe * 2);
+        space.place(1, stripe * 2 + 1);
+        assert_eq!((space.free(), space.take()), (1, Some(2)));
+        assert_eq!(space.take(), None);
+        space.release(0);
+        space.release(0);
+        assert_eq!((space.free(), space.take()), (1, Some(0)));
     }
 
     #[test]

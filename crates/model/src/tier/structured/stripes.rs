@@ -12,21 +12,29 @@ use crate::tier::TierContext;
 use crate::time::Time;
 
 impl LogStructured {
-    /// Adds a block to the stripe that is being filled.
-    pub(super) fn append<W: TierContext>(&mut self, now: Time, block: u64, from: u64, way: &mut W) {
+    /// Adds a block to the stripe that is being filled. Returns the entry of this stripe in memory; `None` if no stripe is
+    /// free.
+    pub(super) fn append<W: TierContext>(
+        &mut self,
+        now: Time,
+        block: u64,
+        from: u64,
+        way: &mut W,
+    ) -> Option<u32> {
         let in_open = |it: u32| {
             let open = self.open.map(|entry| self.stripes[entry].stripe);
             open == Some(self.space.stripe_of(it))
         };
         if self.space.slot(block).is_some_and(in_open) {
             self.counts.absorbed += BLOCK;
-            return;
+            return self.open;
         }
         let entry = match self.open {
             Some(entry) => entry,
             None => {
                 let Some(stripe) = self.space.take() else {
-                    return self.give_up(now, Status::WriteFault, way);
+                    self.give_up(now, Status::WriteFault, way);
+                    return None;
                 };
                 let entry = self.stripes.insert(StripeInMemory {
                     stripe,
@@ -52,6 +60,7 @@ impl LogStructured {
         if is_full {
             self.close_open(now, way);
         }
+        Some(entry)
     }
 
     /// Writes the stripe that is being filled, full or not.
@@ -86,9 +95,13 @@ impl LogStructured {
         self.writing -= 1;
         self.forget_position(from);
         if status != Status::Success {
+            // The stripes from which blocks were moved to this one keep them.
+            let moved = self.moved.iter_mut().filter(|it| it.0 == entry);
+            moved.for_each(|it| it.0 = u32::MAX);
             return self.give_up(now, status, way);
         }
         self.space.written(stripe);
+        self.release_cleaned(entry);
         if self.config.metadata > 0
             && let Some(log) = self.next_log()
         {
@@ -97,6 +110,21 @@ impl LogStructured {
         }
         self.clean(now, way);
         self.admit(now, way);
+    }
+
+    /// The stripe in this entry is durable: stripes whose blocks have all been moved to durable stripes are free.
+    fn release_cleaned(&mut self, entry: u32) {
+        let mut index = 0;
+        while let Some(&(to, cleaned)) = self.moved.get(index) {
+            if to != entry {
+                index += 1;
+                continue;
+            }
+            self.moved.swap_remove(index);
+            if self.moved.iter().all(|it| it.1 != cleaned) {
+                self.space.release(cleaned);
+            }
+        }
     }
 
     /// The capacity child fails writes: writes that wait and later ones fail.
@@ -130,7 +158,7 @@ impl LogStructured {
             && self.space.free() > self.cleaning
         {
             let Some(stripe) = self.space.victim() else {
-                return;
+                break;
             };
             self.cleaning += 1;
             let bytes = u64::from(self.config.stripe);
@@ -143,9 +171,19 @@ impl LogStructured {
                 way,
             );
         }
+        let rests = self.cleaning == 0 && self.writing == 0 && self.failed.is_none();
+        if rests && self.wanted > self.space.free() {
+            // Cleaned stripes may wait for the stripe that is being filled. It frees more than it takes if it has blocks
+            // of several.
+            let freed = self.moved.iter().filter(|it| Some(it.0) == self.open);
+            if freed.count() > 1 {
+                self.close_open(now, way);
+            }
+        }
     }
 
-    /// A stripe has been read: its live blocks move to the stripe that is being filled.
+    /// A stripe has been read: its live blocks move to the stripe that is being filled. They are in no log, so the stripe
+    /// is free only when they are durable there.
     pub(super) fn cleaned<W: TierContext>(
         &mut self,
         now: Time,
@@ -159,8 +197,15 @@ impl LogStructured {
         }
         if !self.space.is_in_memory(stripe) {
             let blocks: Vec<u64> = self.space.live_blocks(stripe).collect();
+            if !blocks.is_empty() {
+                self.space.hold(stripe);
+            }
             for block in blocks {
-                self.append(now, block, self.head, way);
+                let entry = self.append(now, block, self.head, way);
+                let moved = entry.map(|entry| (entry, stripe));
+                if self.moved.last().copied() != moved {
+                    self.moved.extend(moved);
+                }
             }
         }
         self.clean(now, way);

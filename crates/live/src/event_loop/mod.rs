@@ -267,6 +267,7 @@ impl EventLoop {
             || self.log.some_left_out()
             || self.observer.is_some()
             || self.drives.iter().any(ServedDevice::works_alone)
+            || self.drives.iter().any(ServedDevice::waits_for_room)
             || !self.schedule.is_empty();
         let wake = if looks {
             wake.min(self.next_tick)

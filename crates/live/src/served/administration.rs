@@ -187,6 +187,12 @@ impl ServedDevice {
         self.has_room();
     }
 
+    /// Checks whether a pool's members have writes that wait for space, or for `pool.state`: [`ServedDevice::settle`] tries
+    /// to write them.
+    pub(crate) fn waits_for_room(&self) -> bool {
+        matches!(&self.machine, Machine::Pool(pool) if pool.is_full() && !self.read_only)
+    }
+
     /// Checks whether the host has space for the data that a pool's members have written. If so, waiting writes are
     /// written.
     pub(super) fn has_room(&mut self) -> bool {

@@ -55,8 +55,8 @@ fn pool(config: &LogStructuredConfig, capacity: Span) -> PoolConfig<DriveConfig>
     config
 }
 
-/// Copies of the newest acknowledged version of each block.
-struct Copies {
+/// BlockCopies of the newest acknowledged version of each block.
+struct BlockCopies {
     pool: Pool<Drive>,
     now: Time,
     /// Stripe with the block, and bytes of the log with it.
@@ -70,9 +70,9 @@ struct Copies {
     reused: u32,
 }
 
-impl Copies {
+impl BlockCopies {
     /// `frees_early`: whether the tier has the planted bug.
-    fn new(config: &LogStructuredConfig, capacity: Span, frees_early: bool) -> Copies {
+    fn new(config: &LogStructuredConfig, capacity: Span, frees_early: bool) -> BlockCopies {
         let pool = pool(config, capacity);
         let members = pool.members.iter();
         let members = members.map(|it| it.drive.build(Precondition::Fresh, 1));
@@ -82,7 +82,7 @@ impl Copies {
         }
         let mut pool = Pool::resume(&pool, members.collect(), tiers, ());
         pool.record();
-        let mut copies = Copies {
+        let mut copies = BlockCopies {
             pool,
             now: Time::ZERO,
             stripes: BTreeMap::new(),
@@ -179,7 +179,7 @@ impl Copies {
 
 /// Writes four times the capacity, and checks the copies at each event.
 fn overwrite(config: &LogStructuredConfig, capacity: Span, frees_early: bool) {
-    let mut copies = Copies::new(config, capacity, frees_early);
+    let mut copies = BlockCopies::new(config, capacity, frees_early);
     let blocks = copies.blocks();
     for it in 0..4 * blocks {
         // Scattered, and a quarter of the writes in a fiftieth of the blocks.

@@ -500,10 +500,13 @@ fn dd_of(args: &Args, files: &[PathBuf]) -> Result<Option<Dd>, Problems> {
     dd(operands).map(Some)
 }
 
-/// Warns about jobs whose range a drive truncates.
+/// Warns about jobs whose range a drive truncates, and about those that take more than 10^9 I/Os.
 fn tell_cut(args: &Args, drives: &[DriveSheet], set: &JobSet) -> Result<(), Problems> {
     let mut wrong = Problems::default();
     for drive in drives {
+        for what in workload::long_passes(&set.jobs, drive.capacity) {
+            remark("note", &format!("{}: {what}", drive.id));
+        }
         for what in workload::cut(&set.jobs, drive.capacity) {
             remark("warning", &format!("{}: {what}", drive.id));
             if args.warnings_fatal {
@@ -571,16 +574,12 @@ fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> 
 
 /// Returns the names of jobs that counted nothing because their ramp was longer than the job.
 fn within_ramp<'a>(jobs: &'a [Job], outcome: &'a Outcome) -> impl Iterator<Item = &'a str> {
-    let ramped = jobs
-        .iter()
-        .enumerate()
-        .filter(|(_, job)| job.ramp_time > Span::ZERO);
+    let jobs = jobs.iter().enumerate();
+    let ramped = jobs.filter(|(_, job)| job.ramp_time > Span::ZERO);
     let uncounted = ramped.filter(|(index, _)| {
         let threads = outcome.threads.iter().filter(|thread| thread.job == *index);
-        threads
-            .map(|thread| thread.read.ios + thread.write.ios + thread.trim.ios)
-            .sum::<u64>()
-            == 0
+        let mut ios = threads.map(|it| it.read.ios + it.write.ios + it.trim.ios);
+        ios.all(|ios| ios == 0)
     });
     uncounted.map(|(_, job)| job.name.as_str())
 }

@@ -21,4 +21,4 @@ pub mod trace;
 mod watch;
 
 pub use jobs::Jobs;
-pub use settings::{check, cut};
+pub use settings::{check, cut, long_passes};

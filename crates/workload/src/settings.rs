@@ -258,6 +258,38 @@ pub fn cut(jobs: &[Job], drive_bytes: u64) -> Vec<String> {
     .collect()
 }
 
+/// Returns remarks about jobs that end only after more than 10^9 I/Os, such as a pass over a whole drive in blocks of 3
+/// bytes. fio does as many.
+pub fn long_passes(jobs: &[Job], drive_bytes: u64) -> Vec<String> {
+    const MANY: u64 = 1_000_000_000;
+    let remark = |job: &Job| {
+        if job.runtime.is_some()
+            || job.number_ios.is_some()
+            || job.io_size.is_some()
+            || job.iolog.is_some()
+        {
+            return None;
+        }
+        let range = job
+            .size
+            .map_or(job.filesize.unwrap_or(drive_bytes), |size| {
+                bytes_of(size, drive_bytes, 1).min(drive_bytes)
+            });
+        let blocks = job.block_sizes.iter().map(|sizes| limits(sizes).0);
+        let block = u64::from(blocks.min().unwrap_or(1).max(1));
+        let copies = u64::from(job.loops).saturating_mul(u64::from(job.numjobs));
+        let ios = (range / block).saturating_mul(copies);
+        (ios > MANY).then(|| {
+            format!(
+                "job {}: up to {:.1} thousand million I/Os of {block} B or more, as in fio; --runtime or --size ends it earlier",
+                job.name,
+                ios as f64 * 1e-9
+            )
+        })
+    };
+    jobs.iter().filter_map(remark).collect()
+}
+
 /// Returns all threads of these jobs on a drive of this capacity.
 ///
 /// # Errors

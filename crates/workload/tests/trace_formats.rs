@@ -393,7 +393,7 @@ fn what_cannot_be_told_is_refused() {
 error: t: could be mqsim or disksim: the content fits each of them, and they have different meanings
   help: select one with --format mqsim or --format disksim
 error: t: is in no known format; its first line is `hello, world`
-  help: name the format with --format: vscsi, mqsim, ssdsim, disksim, msr, systor, tencent, alicloud, fiu, meta, google, spc, blktrace, blkparse, ftrace, biosnoop, iolog, csv; or assign the columns with --columns
+  help: name the format with --format: vscsi, mqsim, ssdsim, disksim, msr, systor, tencent, alicloud, fiu, meta, google, spc, blktrace, blkparse, ftrace, biosnoop, xperf, iolog, csv; or assign the columns with --columns
 error: t: is empty
 error: t: is compressed with zstd, which is not supported
   help: decompress it first; gzip and xz are read as they are

@@ -284,3 +284,102 @@ fn all_that_is_wrong_with_columns_is_told() {
             .contains("--columns such as time=1")
     );
 }
+
+/// A table whose heading names its columns is read by these names, and the result says so.
+#[test]
+fn a_table_with_a_heading_is_read_by_its_names() {
+    let perf_tools = "Tracing block I/O. Ctrl-C to end.\n\
+         STARTs          ENDs            COMM             PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+         5982800.302061  5982800.302679  supervise        1809   W    202,1    17039600     4096       0.62\n\
+         5982800.302423  5982800.302842  tmux: server     1810   RM   202,1    17039608     8192       0.42\n";
+    let trace = told(perf_tools);
+    let wanted = [
+        (0, Op::Write, 17_039_600 * 512, 4096, Some(620.0)),
+        (362, Op::Read, 17_039_608 * 512, 8192, Some(420.0)),
+    ];
+    assert_eq!(rows(&trace), wanted);
+    assert_eq!(trace.volumes, ["202,1"]);
+    assert_eq!(
+        trace.grounds().expect("names"),
+        "read by the names of its columns (time=1,op=5,sector=7,size=8,volume=6,latency=9); --columns says otherwise"
+    );
+    let windows = "Process,Path,IO Type,Size (B),Offset,Init Time (s),Complete Time (s),IO Time (us),Disk\n\
+         System (4),C:\\a,Read,\"4,096\",0x100000,0.012000,0.012080,80,0\n\
+         System (4),\"C:\\b,c\",Write,8192,209715200,0.012300,0.012370,70,0\n";
+    let wanted = [
+        (0, Op::Read, 1 << 20, 4096, Some(80.0)),
+        (300, Op::Write, 209_715_200, 8192, Some(70.0)),
+    ];
+    assert_eq!(rows(&told(windows)), wanted);
+    let semicolons = "\u{feff}ts_us;op;lba;sectors\n0;read;8;16\n10;trim;16;8\n";
+    let wanted = [
+        (0, Op::Read, 4096, 8192, None),
+        (10, Op::Deallocate, 8192, 4096, None),
+    ];
+    assert_eq!(rows(&told(semicolons)), wanted);
+    let refused = |text: &str| read(text.as_bytes(), &Options::default()).expect_err("refused");
+    assert_eq!(
+        refused("time,op,offset,size\n1,R,0,512\n").to_string(),
+        "error: t: names its columns, but not the unit of its times\n  \
+         help: --columns time=1,op=2,offset=3,size=4 --time-unit UNIT, with s, ms, us or ns"
+    );
+    assert!(refused("time_us,op,offset,size\n1,R,0\n").contains("the heading names 4"));
+    assert!(refused("time_us,op,offset,size\n1,R,x,512\n").contains("t:2: column 3"));
+}
+
+/// A line of Microsoft's server traces, with and without the processor's column; a flush; and a file without headings.
+#[test]
+fn disk_events_of_windows_are_read_by_their_headings() {
+    let text = "BeginHeader\n\
+         \x20 DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID, CPU,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri,  VolSnap,         FileObject, FileName\n\
+         \x20 DiskReadInit,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr\n\
+         \x20 DiskFlush,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,                           ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri\n\
+         EndHeader\n\
+         \x20 DiskReadInit,       8329,        xperf.exe (3984),      11844, 0xffffe288b23f1b20\n\
+         \x20 DiskRead,       8612,        xperf.exe (3984),      11844,   1, 0xffffe288b23f1b20, 0x018f0b8000, 0x00001000,         283,        0, 0x060043,         283,       3, Original, 0xffffe288272d0d20, \"C:\\$Mft\"\n\
+         \x20 DiskFlush,      9000,        System (   4),         40, 0xffffe288b23f1b20,   500,  0, 0x060043,  500, 3\n";
+    let trace = told(text);
+    assert_eq!((trace.format.name, trace.grounds()), ("xperf", None));
+    let wanted = [
+        (0, Op::Read, 0x01_8f0b_8000, 4096, Some(283.0)),
+        (171, Op::Flush, 0, 0, Some(500.0)),
+    ];
+    assert_eq!(rows(&trace), wanted);
+    let bare = "DiskRead, 8612, x (1), 1, 0x1, 0x0, 0x1000, 283, 0\n";
+    let options = Options {
+        format: Format::named("xperf"),
+        ..Options::default()
+    };
+    let refused = read(bare.as_bytes(), &options).expect_err("no names");
+    assert!(refused.contains("no heading before this line"), "{refused}");
+}
+
+/// Files that people take for block traces are named, with what to record instead.
+#[test]
+fn traces_of_files_and_of_the_nvme_driver_are_named() {
+    for (text, word) in [
+        (
+            "\"Time of Day\",\"Process Name\",\"PID\",\"Operation\",\"Path\",\"Result\",\"Detail\"\n",
+            "Process Monitor",
+        ),
+        (
+            "1234  10:00:00.000100 pread64(5, \"\"..., 4096, 1048576) = 4096 <0.000080>\n",
+            "strace",
+        ),
+        (
+            "fio-1  [001] .... 100.000100: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=2, cmd=(nvme_cmd_read slba=256, len=7)\n",
+            "NVMe driver",
+        ),
+        (
+            "Access Time : 10:05:37 , File Name: 000012.sst , File Operation: Read , Latency: 5230 ns , Length: 4096 , Offset: 8192\n",
+            "RocksDB",
+        ),
+        (
+            "Attaching 4 probes...\nTIME(ms)     DISK    COMM             PID      LAT(ms)\n611 nvme0n1 bash 4179 10\n",
+            "no columns SECTOR and BYTES",
+        ),
+    ] {
+        let refused = read(text.as_bytes(), &Options::default()).expect_err(word);
+        assert!(refused.contains(word), "{word}: {refused}");
+    }
+}

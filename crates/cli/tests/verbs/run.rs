@@ -63,6 +63,7 @@ fn options_behind_a_job_file_override_it() {
         "--number_ios=10",
         "--name=b",
         "--rw=read",
+        "--direct=1",
         "--size=1m",
     ]);
     assert_eq!(another.len(), 3);
@@ -309,6 +310,7 @@ fn a_figure_of_heat_that_is_set_is_said_to_change_nothing() {
         "p4800x-375",
         "--name=r",
         "--rw=randread",
+        "--direct=1",
         "--number_ios=10",
         "--set",
         "thermal.ambient=80C",
@@ -327,8 +329,8 @@ fn a_figure_of_heat_that_is_set_is_said_to_change_nothing() {
 fn pauses_of_client_drives_say_that_power_states_are_left_out() {
     let paused = |drive: &str, pause: &str| {
         let think = format!("--thinktime={pause}");
-        let fixed = ["run", drive, "--rw=randread", "--bs=4k", "--number_ios=5"];
-        let output = drivelab(&[&fixed[..], &[&think]].concat());
+        let fixed = ["run", drive, "--rw=randread", "--bs=4k", "--direct=1"];
+        let output = drivelab(&[&fixed[..], &["--number_ios=5", &think]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stderr).contains("power states during pauses")
     };

@@ -227,7 +227,7 @@ fn a_changed_figure_is_the_drives_own() {
 
 #[test]
 fn a_figure_that_a_drive_does_not_have_is_refused() {
-    let jobs = ["run", "p4800x-375", "--name=j", "--rw=read", "--size=1g"];
+    let jobs = ["run", "p4800x-375", "--rw=read", "--direct=1", "--size=1g"];
     let said = |set: &[&str]| {
         let output = drivelab(&[&jobs[..], set].concat());
         assert_eq!(output.status.code(), Some(2));
@@ -244,7 +244,7 @@ fn a_figure_that_a_drive_does_not_have_is_refused() {
 
 #[test]
 fn what_a_drive_does_not_have_is_told_at_once() {
-    let jobs = ["run", "--name=j", "--rw=read", "--size=1g"];
+    let jobs = ["run", "--rw=read", "--direct=1", "--size=1g"];
     let settings = [
         "--drive",
         "950pro-256",

@@ -385,7 +385,7 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet,
         job.name = name.into();
         // A file is a small part of the drive, and its place does not matter to the model.
         job.norandommap = true;
-        job.direct = true;
+        (job.direct, job.filesystem) = (true, None);
         // The place of the file does not matter, and a range longer than the drive ends at the end of the drive.
         job.on_device = true;
     }

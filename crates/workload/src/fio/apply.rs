@@ -272,6 +272,12 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &OptionValue) 
         ("zoned", DistributionShape::Zoned),
         ("zoned_abs", DistributionShape::ZonedAbsolute),
     ];
+    if given.text()?.starts_with("sequence") {
+        return Err(OptionError::new(
+            "sequence is a distribution of fio 3.43 that is not simulated",
+            "rw=read for blocks in order, or read_iolog for a list of blocks",
+        ));
+    }
     let (kind, rest) = given.word(&kinds)?;
     let mut parameters = rest
         .filter(|rest| !rest.is_empty())

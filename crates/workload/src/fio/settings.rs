@@ -8,8 +8,8 @@ use model::Span;
 use model::host::{Advice, Engine, Filesystem};
 
 use crate::job::{
-    BlockSizes, Distribution, IoLog, Job, LatencyTarget, Mix, PAGE, Rate, SteadyMetric,
-    SteadyState, ThinkTime,
+    BlockSizes, Distribution, IoLog, Job, LatencyTarget, Mix, Rate, SteadyMetric, SteadyState,
+    ThinkTime,
 };
 
 use super::engines;
@@ -418,31 +418,23 @@ impl Settings {
         unlike.extend(engine.stands_in.map(String::from));
         let buffered = self.is_cached();
         let plays = !self.iolog.path.as_os_str().is_empty();
-        let synced = self.job.syncs() && self.job.mix == Mix::Write;
-        let cached = buffered && !plays && (self.says_buffered || engine.mapped || synced);
+        let cached = buffered && !plays;
         if cached {
             self.finish_cached(notes);
-        } else if buffered && plays {
+        } else if buffered {
             unlike.push(
                 "buffered I/O of a recorded list (read_iolog) has no model and is run as direct=1"
                     .into(),
             );
-        } else if buffered {
-            unlike.push(
-                "buffered I/O (fio's default) is run as direct=1: write direct=0 for the host's page cache".into(),
-            );
         }
-        if self.job.whole_pages && !cached {
+        if self.job.whole_pages {
             let sizes = self.job.block_sizes.iter().map(|sizes| limits(sizes).0);
-            let odd = sizes.clone().find(|bytes| !bytes.is_multiple_of(512));
-            let bytes = odd.or_else(|| sizes.max()).unwrap_or(0);
-            let round = match bytes % 1000 {
-                0 => " (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
-                _ => "",
-            };
-            unlike.push(format!(
-                "block sizes that are not a multiple of 512 B (here {bytes}) move whole pages of {PAGE} B on the drive, as the page cache does{round}"
-            ));
+            let mut odd = sizes.filter(|bytes| !bytes.is_multiple_of(512));
+            if let Some(bytes) = odd.find(|bytes| bytes.is_multiple_of(1000)) {
+                notes.push(format!(
+                    "block size {bytes} B is not a multiple of 512: to fio `4kib` is 4000, and with kb_base=1000 `4k` is; 4096 is `4k`"
+                ));
+            }
         }
         self.job.direct = !cached;
     }
@@ -456,10 +448,18 @@ impl Settings {
             true => Advice::Random,
             false => Advice::Sequential,
         });
-        notes.push(match device {
-            true => "buffered I/O (direct=0): through the host's page cache".into(),
-            false => "buffered I/O (direct=0): through the host's page cache and the journal of ext4, unless --filesystem says otherwise".into(),
-        });
+        let mapped = engines::find(&job.engine_name).is_some_and(|engine| engine.mapped);
+        let why = match self.says_buffered || mapped {
+            true => "direct=0",
+            false => "fio's default; direct=1 bypasses the page cache",
+        };
+        let through = match device {
+            true => "",
+            false => " and the journal of ext4, unless --filesystem says otherwise",
+        };
+        notes.push(format!(
+            "buffered I/O ({why}): through the host's page cache{through}"
+        ));
         if job.engine == Engine::Libaio && job.iodepth > 1 {
             notes.push(format!(
                 "ioengine={} with direct=0: the system call that submits an I/O also waits for it, so iodepth={} keeps one in flight",

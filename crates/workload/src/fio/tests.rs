@@ -405,7 +405,7 @@ fn what_a_model_cannot_do_is_said_once() {
     insta::assert_snapshot!(set.warnings.join("\n"), @r#"
     ignored (no effect on a simulated drive): cpus_allowed, verify_pattern
     not simulated, though it would change what fio does: verify=crc32c, zonemode=zbd
-    buffered I/O (fio's default) is run as direct=1: write direct=0 for the host's page cache
+    buffered I/O (fio's default; direct=1 bypasses the page cache): through the host's page cache and the journal of ext4, unless --filesystem says otherwise
     ioengine=psync is synchronous: iodepth=8 is capped at 1, as in fio (b)
     wait_for=a waits for all earlier jobs, as stonewall does (b)
     "#);

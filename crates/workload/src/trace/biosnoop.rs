@@ -56,7 +56,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {
                 after = after_name(line).map_err(|what| blanks.fault(what).help(help))?;
                 return Ok(None);
             }
-            if line.starts_with(b"Tracing ") {
+            if line.starts_with(b"Tracing ") || line.starts_with(b"Attaching ") {
                 return Ok(None);
             }
             // Process names may contain blanks.

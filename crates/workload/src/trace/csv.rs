@@ -7,6 +7,7 @@
 use model::Op;
 
 use super::fields::{self, Fields};
+use super::heading::{NamedColumns, Separator};
 use super::lines::each_line;
 use super::requests::{RawRequest, Requests};
 use super::{Format, TraceError, input::Input};
@@ -27,6 +28,7 @@ pub struct Columns {
     time: Option<usize>,
     latency: Option<usize>,
     unit_ns: u64,
+    latency_unit_ns: u64,
     op: usize,
     /// The text that means a read, if the words do not have a known meaning.
     read: Option<Vec<u8>>,
@@ -143,10 +145,12 @@ impl Columns {
         if op.is_none() {
             list.add_problem("--columns wants op".into(), HELP);
         }
+        let unit_ns = list.unit_ns(time_unit, time.or(latency).is_some());
         let columns = Columns {
             time,
             latency,
-            unit_ns: list.unit_ns(time_unit, time.or(latency).is_some()),
+            unit_ns,
+            latency_unit_ns: unit_ns,
             op: op.unwrap_or(0),
             read: list.text("read").map(|word| word.as_bytes().to_vec()),
             offset: list.place("offset", "sector"),
@@ -154,6 +158,29 @@ impl Columns {
             volume,
         };
         list.problems.or(columns)
+    }
+
+    /// Creates columns by their names: of times, response times and volumes; the nanoseconds of a time's and a response
+    /// time's unit; offsets and sizes with their unit in bytes.
+    pub(super) fn of_names(
+        [time, latency, volume]: [Option<usize>; 3],
+        units_ns: [Option<u64>; 2],
+        op: usize,
+        offset: (usize, u64),
+        size: (usize, u64),
+    ) -> Columns {
+        let [unit_ns, latency_unit_ns] = units_ns.map(|unit| unit.unwrap_or(1));
+        Columns {
+            time,
+            latency,
+            unit_ns,
+            latency_unit_ns,
+            op,
+            read: None,
+            offset,
+            size,
+            volume,
+        }
     }
 
     /// Returns the number of columns that a line must have.
@@ -180,11 +207,11 @@ impl Columns {
     }
 
     fn bytes(fields: &Fields, (column, by): (usize, u64), name: &str) -> Result<u64, TraceError> {
-        if by == 1 {
-            fields.number(column, name)
-        } else {
-            fields.sectors(column, name)
-        }
+        let number = fields.either(column, name)?;
+        let bytes = number.checked_mul(by);
+        bytes.ok_or_else(|| {
+            fields.invalid_column(column, name, "a number of 512 B sectors below 2^55")
+        })
     }
 
     fn request(&self, fields: &Fields) -> Result<RawRequest, TraceError> {
@@ -203,7 +230,7 @@ impl Columns {
         };
         let mut found = RawRequest::new(at_ns, op, offset, bytes);
         if let Some(column) = self.latency {
-            let latency_ns = fields.time(column, "latency", self.unit_ns)?;
+            let latency_ns = fields.time(column, "latency", self.latency_unit_ns)?;
             found.latency_ns = u64::try_from(latency_ns).ok();
         }
         Ok(found)
@@ -229,6 +256,49 @@ fn split(line: usize, text: &[u8], needed: usize) -> Fields<'_> {
         .or_else(by_commas)
         .or_else(by_semicolons)
         .unwrap_or_else(by_blanks)
+}
+
+/// Reads a table whose columns are named by a line; lines before that line are skipped.
+pub(super) fn read_named(
+    named: &NamedColumns,
+    input: &mut Input,
+    requests: &mut Requests,
+) -> Result<(), TraceError> {
+    let columns = &named.columns;
+    if columns.time.is_none() {
+        requests.untimed();
+    }
+    let split = as_heading(named);
+    let mut below = false;
+    each_line(input, requests, split, |fields, volume, _| {
+        let is_heading = fields.line_text().ends_with(&named.heading);
+        if !below || is_heading {
+            below |= is_heading;
+            return Ok(None);
+        }
+        if fields.count() < columns.needed() {
+            return Err(fields.fault(format!(
+                "has {} columns, and the heading names {}",
+                fields.count(),
+                named.count
+            )));
+        }
+        let name = columns.volume.map(|column| fields.text(column));
+        volume.extend_from_slice(name.unwrap_or(b"volume"));
+        columns.request(fields).map(Some)
+    })
+}
+
+/// Splits a line as the heading is split. In a table between blanks, a process's name may contain blanks.
+fn as_heading(named: &NamedColumns) -> impl for<'a> Fn(usize, &'a [u8]) -> Fields<'a> + '_ {
+    |line, text| match (named.separator, named.process) {
+        (Separator::Commas, _) => Fields::commas(line, text),
+        (Separator::Semicolons, _) => Fields::semicolons(line, text),
+        (Separator::Blanks, Some(process)) => {
+            Fields::split_around(line, text, process, named.count - process - 1)
+        }
+        (Separator::Blanks, None) => Fields::blanks(line, text),
+    }
 }
 
 fn read(input: &mut Input, requests: &mut Requests) -> Result<(), TraceError> {

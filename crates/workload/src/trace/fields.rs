@@ -143,6 +143,23 @@ impl<'a> Fields<'a> {
         whole(self.text(column)).ok_or_else(|| self.invalid_column(column, name, "a whole number"))
     }
 
+    /// Parses a whole number, in decimal digits with or without commas between thousands, or hexadecimal after `0x`.
+    pub(super) fn either(&self, column: usize, name: &str) -> Result<u64, TraceError> {
+        let text = self.text(column);
+        let number = match text
+            .strip_prefix(b"0x")
+            .or_else(|| text.strip_prefix(b"0X"))
+        {
+            Some(digits) => std::str::from_utf8(digits)
+                .ok()
+                .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+                .and_then(|digits| u64::from_str_radix(digits, 16).ok()),
+            None if text.contains(&b',') => ungrouped(text),
+            None => whole(text),
+        };
+        number.ok_or_else(|| self.invalid_column(column, name, "a whole number"))
+    }
+
     /// Parses a whole number of sectors; returns bytes.
     pub(super) fn sectors(&self, column: usize, name: &str) -> Result<u64, TraceError> {
         let sectors = self.number(column, name)?;
@@ -175,6 +192,18 @@ impl<'a> Fields<'a> {
     pub(super) fn place(&self) -> Place {
         Place::Line(self.line)
     }
+}
+
+/// Parses a whole number with a comma before each three digits, such as `1,048,576`.
+fn ungrouped(text: &[u8]) -> Option<u64> {
+    let mut groups = text.split(|&byte| byte == b',');
+    let first = groups
+        .next()
+        .filter(|first| (1..=3).contains(&first.len()))?;
+    groups.try_fold(whole(first)?, |number, group| {
+        let group = whole(group).filter(|_| group.len() == 3)?;
+        number.checked_mul(1_000)?.checked_add(group)
+    })
 }
 
 /// Parses a whole number in decimal digits.

@@ -1,7 +1,7 @@
 //! Files that look like block traces but have another format: their name, and advice.
 //!
-//! Sources: cache traces of Twitter (github.com/twitter/cache-trace) and Meta (CacheLib's kvcache), and the tools of
-//! bcc and bpftrace.
+//! Sources: cache traces of Twitter (github.com/twitter/cache-trace) and Meta (CacheLib's kvcache), the tools of bcc and
+//! bpftrace, strace(1), Process Monitor's CSV, `include/trace/events` of Linux' NVMe driver, and RocksDB's `io_tracer`.
 
 use super::Head;
 use super::fields::Fields;
@@ -23,6 +23,35 @@ pub(super) fn advice(head: &Head) -> Option<(&'static str, &'static str)> {
     }
     if header.count() == 7 && OPERATIONS.contains(&header.text(5)) {
         return Some(KEYS);
+    }
+    let on = |mark: &[u8]| {
+        let has = |line: &&[u8]| line.windows(mark.len()).any(|part| part == mark);
+        head.lines.iter().take(50).any(|line| has(&line))
+    };
+    let system_calls: [&[u8]; 4] = [b"pread64(", b"pwrite64(", b"io_submit(", b"preadv2("];
+    if first.starts_with(b"\"Time of Day\"") || on(b"\"ReadFile\"") {
+        return Some((
+            "is a log of Process Monitor: its offsets are in files, not on a drive",
+            "record the disk with `xperf -on DISK_IO+DISK_IO_INIT`, and print it with `xperf -a dumper`",
+        ));
+    }
+    if system_calls.iter().any(|call| on(call)) {
+        return Some((
+            "is output of strace: its offsets are in files, and the page cache may serve them",
+            "trace the block device: blktrace, biosnoop, or the tracepoints block_rq_issue and block_rq_complete",
+        ));
+    }
+    if on(b"nvme_setup_cmd:") || on(b"nvme_complete_rq:") {
+        return Some((
+            "holds tracepoints of the NVMe driver, which do not state the size of a logical block",
+            "record the tracepoints block_rq_issue and block_rq_complete",
+        ));
+    }
+    if on(b"File Operation: ") {
+        return Some((
+            "is a trace of RocksDB's files: its offsets are in files, not on a drive",
+            "trace the block device below RocksDB: blktrace or biosnoop",
+        ));
     }
     let is_bar = |line: &&&[u8]| line.ends_with(b"|") && line.contains(&b'|') && line.len() > 20;
     if head.lines.iter().filter(is_bar).count() >= 2 {

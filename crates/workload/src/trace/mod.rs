@@ -17,6 +17,7 @@ mod fiu;
 mod foreign;
 mod ftrace;
 mod google;
+mod heading;
 mod input;
 mod iolog;
 mod issued;
@@ -30,6 +31,7 @@ mod spc;
 mod systor;
 mod tencent;
 mod vscsi;
+mod xperf;
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -95,6 +97,9 @@ pub struct Trace {
     /// Whether the format was detected from its columns alone, which other formats could have.
     #[serde(default)]
     pub guessed: bool,
+    /// Columns that were assigned by their names, as a value of `--columns`.
+    #[serde(default)]
+    named: Option<String>,
     /// Other observations, with their counts.
     pub notes: Vec<(Cow<'static, str>, u64)>,
     /// Source for finding a record in its file again.
@@ -181,6 +186,7 @@ pub static FORMATS: &[Format] = &[
     blkparse::FORMAT,
     ftrace::FORMAT,
     biosnoop::FORMAT,
+    xperf::FORMAT,
     iolog::FORMAT,
     csv::FORMAT,
 ];
@@ -219,6 +225,9 @@ impl Format {
                 }
                 if let Some((what, help)) = foreign::advice(&head) {
                     return Err(TraceError::whole(what).help(help));
+                }
+                if heading::named_columns(&head)?.is_some() {
+                    return Ok(&csv::FORMAT);
                 }
                 let start = match head.lines.first() {
                     Some(line) => format!("its first line is {}", fields::shown(line)),
@@ -360,7 +369,8 @@ fn open(path: &Path) -> Result<File, Problems> {
 /// As [`read`].
 pub fn read_from(source: impl Read, origin: &str, options: &Options) -> Result<Trace, Problems> {
     let mut requests = Requests::new(options);
-    let format = scan(source, options, &mut requests).map_err(|fault| fault.in_file(origin))?;
+    let (format, named) =
+        scan(source, options, &mut requests).map_err(|fault| fault.in_file(origin))?;
     let finished = requests.finish();
     let trace = Trace {
         origin: origin.into(),
@@ -371,6 +381,7 @@ pub fn read_from(source: impl Read, origin: &str, options: &Options) -> Result<T
         in_order: finished.in_order,
         other_volumes: finished.other_volumes,
         guessed: options.format.is_none() && options.columns.is_none() && format.is_plain_columns(),
+        named,
         notes: finished.notes,
         source: None,
         first_arrival: finished.first_arrival,
@@ -385,15 +396,27 @@ fn scan(
     source: impl Read,
     options: &Options,
     requests: &mut Requests,
-) -> Result<&'static Format, TraceError> {
+) -> Result<(&'static Format, Option<String>), TraceError> {
     let mut input = Input::open(source)?;
     let format = match (options.format, &options.columns) {
         (Some(format), _) => format,
         (None, Some(_)) => &csv::FORMAT,
-        (None, None) => Format::detect(&input)?,
+        (None, None) => {
+            let head = Head::new(input.head(), input.head_is_all());
+            let unknown = !FORMATS.iter().any(|format| (format.looks)(&head));
+            let named = heading::named_columns(&head)
+                .ok()
+                .flatten()
+                .filter(|_| unknown);
+            if let Some(named) = named {
+                csv::read_named(&named, &mut input, requests)?;
+                return Ok((&csv::FORMAT, Some(named.option)));
+            }
+            Format::detect(&input)?
+        }
     };
     (format.read)(&mut input, requests)?;
-    Ok(format)
+    Ok((format, None))
 }
 
 /// Detects the format of content from its first bytes.
@@ -500,6 +523,11 @@ impl Trace {
     /// Returns a sentence with the detected format and the reason for it; `None` if the content is unambiguous or the
     /// user named the format.
     pub fn grounds(&self) -> Option<String> {
+        if let Some(columns) = &self.named {
+            return Some(format!(
+                "read by the names of its columns ({columns}); --columns says otherwise"
+            ));
+        }
         self.guessed.then(|| {
             format!(
                 "taken for {} by its columns alone ({}); --format NAME or --columns says otherwise",

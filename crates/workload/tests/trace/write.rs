@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+#[path = "xperf.rs"]
+mod xperf;
+
 /// One request, in units that all formats can represent: microseconds, sectors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Io {
@@ -229,6 +232,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
         },
         ftrace,
     ),
+    xperf::WRITER,
 ];
 
 pub(crate) fn vscsi_1(ios: &[Io]) -> Vec<u8> {

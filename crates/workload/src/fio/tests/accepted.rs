@@ -61,7 +61,7 @@ fn buffered_blocks_may_have_any_size() {
     let job = &set.jobs[0];
     assert_eq!(job.block_sizes[1], BlockSizes::Fixed(2300));
     assert!(job.whole_pages);
-    insta::assert_snapshot!(set.warnings.join("\n"), @"buffered I/O (direct=0): through the host's page cache and the journal of ext4, unless --filesystem says otherwise");
+    insta::assert_snapshot!(set.warnings.join("\n"), @"buffered I/O (fio's default; direct=1 bypasses the page cache): through the host's page cache and the journal of ext4, unless --filesystem says otherwise");
     let usual = read_ok("[a]\nsize=1m\nbs=512\n");
     assert!(!usual.jobs[0].whole_pages);
     for nothing_between in ["direct=1\nrw=write", "ioengine=nbd\nrw=write", "rw=trim"] {
@@ -71,10 +71,10 @@ fn buffered_blocks_may_have_any_size() {
     }
 }
 
-/// Buffered I/O uses a page cache, and a journal unless a device is named. It must be requested, unless the job syncs
-/// its writes. Replays of recorded I/O are direct, with a warning.
+/// I/O without `direct=1` is buffered, as in fio: it uses a page cache, and a journal unless a device is named. Replays
+/// of recorded I/O are direct, with a warning. A warning says that the page cache follows from fio's default.
 #[test]
-fn buffered_io_is_modelled_or_said_to_be_direct() {
+fn io_is_buffered_unless_a_job_says_otherwise() {
     let of = |options: &str| {
         let set = read_ok(&format!("[a]\nsize=1m\n{options}\n"));
         let told = set
@@ -97,13 +97,25 @@ fn buffered_io_is_modelled_or_said_to_be_direct() {
         "rw=rw\nfdatasync=1",
         "rw=write\nend_fsync=1",
     ] {
-        assert_eq!(of(other), (true, None, true), "{other}");
-        for asked in ["direct=0", "buffered=1"] {
+        for asked in ["", "direct=0", "buffered=1"] {
             let asked = of(&format!("{other}\n{asked}"));
             assert_eq!(asked, (false, ext4, false), "{other}");
         }
     }
     assert_eq!(of("ioengine=mmap\ndirect=1"), (false, ext4, false));
+    for direct in ["direct=1", "buffered=0", "ioengine=nbd", "ioengine=sg"] {
+        let direct = of(&format!("rw=read\n{direct}"));
+        assert_eq!((direct.0, direct.1), (true, None));
+    }
+    let told = |options: &str| read_ok(&format!("[a]\nsize=1m\n{options}\n")).warnings;
+    let default = told("rw=read\nfilename=/dev/x");
+    assert_eq!(
+        default,
+        [
+            "buffered I/O (fio's default; direct=1 bypasses the page cache): through the host's page cache"
+        ]
+    );
+    assert_eq!(told("rw=read\ndirect=1"), [""; 0]);
     assert_eq!(of("rw=trim"), (true, None, false));
     assert_eq!(of("read_iolog=log"), (true, None, true));
     let mut set =
@@ -274,6 +286,30 @@ fn blocks_of_a_format_with_metadata_stand_for_their_data() {
         &HERE,
     );
     assert!(plain.is_err());
+}
+
+/// A pass over a whole drive in blocks of 3 bytes is what fio does too; a remark says how long it is.
+#[test]
+fn a_pass_of_more_than_a_thousand_million_blocks_is_told() {
+    let said = |options: &str| {
+        let set = read_ok(&format!("[a]\nfilename=/dev/x\nrw=read\n{options}\n"));
+        crate::settings::long_passes(&set.jobs, 375_000_000_000)
+    };
+    assert_eq!(
+        said("bs=3"),
+        [
+            "job a: up to 125.0 thousand million I/Os of 3 B or more, as in fio; --runtime or --size ends it earlier"
+        ]
+    );
+    for short in [
+        "bs=4k",
+        "bs=3\nruntime=1",
+        "bs=3\nsize=1g",
+        "bs=3\nnumber_ios=9",
+    ] {
+        assert!(said(short).is_empty(), "{short}");
+    }
+    assert_eq!(said("bs=4k\nloops=20").len(), 1);
 }
 
 /// A range beyond the end of a block device is cut; a file that does not fit is refused.

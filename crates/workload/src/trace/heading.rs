@@ -1,0 +1,185 @@
+//! Tables whose first line names the columns: a [`Columns`] from these names, and the equal `--columns`.
+//!
+//! Tools export such tables (Windows Performance Analyzer's disk I/O, perf-tools' `iosnoop`), and people write them.
+//! Names decide what a column means, and a suffix its unit: `(us)`, `_ms`. A name states no unit of times: the file is
+//! refused, with the options that read it. Sectors, LBAs and blocks count 512 B. Not included: tables without names,
+//! decimal commas, and sizes in KiB. Sources: names in the exports of the tools above, in `iosnoop` of
+//! github.com/brendangregg/perf-tools, and common names (assumed).
+
+use super::csv::Columns;
+use super::fields::Fields;
+use super::{Head, TraceError};
+
+/// Columns by name, with the line that names them.
+pub(super) struct NamedColumns {
+    pub columns: Columns,
+    /// The line, without surrounding blanks.
+    pub heading: Vec<u8>,
+    /// Separator of the columns.
+    pub separator: Separator,
+    /// Column of the process's name in a table between blanks: the name may contain blanks.
+    pub process: Option<usize>,
+    /// Columns that the heading has.
+    pub count: usize,
+    /// The equal value of `--columns`.
+    pub option: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Separator {
+    Commas,
+    Semicolons,
+    Blanks,
+}
+
+/// Names of a property's column, the preferred ones first.
+const TIME: &[&str] = &[
+    "start",
+    "starttime",
+    "inittime",
+    "issuetime",
+    "arrival",
+    "arrivaltime",
+    "time",
+    "timestamp",
+    "ts",
+];
+const LATENCY: &[&str] = &[
+    "lat",
+    "latency",
+    "responsetime",
+    "response",
+    "iotime",
+    "elapsedtime",
+    "duration",
+];
+const OP: &[&str] = &[
+    "op",
+    "operation",
+    "optype",
+    "iotype",
+    "type",
+    "t",
+    "rw",
+    "rwbs",
+    "direction",
+];
+const OFFSET: &[&str] = &["offset", "byteoffset", "startoffset"];
+const SECTOR: &[&str] = &["sector", "lba", "startsector", "startlba", "block"];
+const SIZE: &[&str] = &["size", "length", "len", "bytes", "iosize", "requestsize"];
+const SECTORS: &[&str] = &["sectors", "nrsect", "nsect", "nsectors"];
+const VOLUME: &[&str] = &["disk", "device", "dev", "volume", "disknum", "lun"];
+const PROCESS: &[&str] = &["comm"];
+
+const UNITS: [(&str, u64); 10] = [
+    ("nanoseconds", 1),
+    ("microseconds", 1_000),
+    ("milliseconds", 1_000_000),
+    ("seconds", 1_000_000_000),
+    ("usec", 1_000),
+    ("msec", 1_000_000),
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+];
+
+/// Returns a column's name in lower-case letters and digits, without its unit, and the nanoseconds of its unit.
+fn name_and_unit(column: &[u8]) -> (String, Option<u64>) {
+    let written = String::from_utf8_lossy(column).replace('µ', "u");
+    let name = written.to_ascii_lowercase();
+    let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect();
+    for (unit, ns) in UNITS {
+        for suffix in [format!("({unit})"), format!("[{unit}]"), format!("_{unit}")] {
+            if let Some(before) = name.strip_suffix(&suffix) {
+                return (plain(before), Some(ns));
+            }
+        }
+        // perf-tools: STARTs, LATms.
+        let before = written.strip_suffix(unit).unwrap_or_default();
+        if before.len() > 1 && before.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            return (plain(&before.to_ascii_lowercase()), Some(ns));
+        }
+    }
+    for suffix in ["(b)", "(bytes)", "_bytes"] {
+        if let Some(before) = name.strip_suffix(suffix) {
+            return (plain(before), None);
+        }
+    }
+    (plain(&name), None)
+}
+
+/// Finds the line that names the columns, among the first three.
+///
+/// # Errors
+/// The names suffice for a trace, but state no unit of times.
+pub(super) fn named_columns(head: &Head) -> Result<Option<NamedColumns>, TraceError> {
+    for line in head.lines.iter().take(3) {
+        if let Some(named) = of_line(line)? {
+            return Ok(Some(named));
+        }
+    }
+    Ok(None)
+}
+
+fn of_line(line: &[u8]) -> Result<Option<NamedColumns>, TraceError> {
+    let (separator, fields) = match line {
+        line if line.contains(&b',') => (Separator::Commas, Fields::commas(1, line)),
+        line if line.contains(&b';') => (Separator::Semicolons, Fields::semicolons(1, line)),
+        line => (Separator::Blanks, Fields::blanks(1, line)),
+    };
+    let held = fields.count().min(super::fields::MOST);
+    let names: Vec<_> = (0..held)
+        .map(|column| name_and_unit(fields.text(column)))
+        .collect();
+    let find = |wanted: &[&str]| {
+        let mut wanted = wanted.iter();
+        wanted.find_map(|name| names.iter().position(|(have, _)| have == name))
+    };
+    let place = |bytes, sectors| match find(bytes) {
+        Some(column) => Some((column, 1)),
+        None => find(sectors).map(|column| (column, 512)),
+    };
+    let (Some(op), Some(offset), Some(size)) =
+        (find(OP), place(OFFSET, SECTOR), place(SIZE, SECTORS))
+    else {
+        return Ok(None);
+    };
+    let (time, latency) = (find(TIME), find(LATENCY));
+    let unit = |column: Option<usize>| column.and_then(|column| names[column].1);
+    let latency = latency.filter(|_| unit(latency).is_some());
+    let mut words = Vec::new();
+    let mut says = |key: &str, column: Option<usize>| {
+        words.extend(column.map(|column| format!("{key}={}", column + 1)));
+    };
+    let volume = find(VOLUME);
+    says("time", time);
+    says("op", Some(op));
+    says(
+        if offset.1 == 1 { "offset" } else { "sector" },
+        Some(offset.0),
+    );
+    says(if size.1 == 1 { "size" } else { "sectors" }, Some(size.0));
+    says("volume", volume);
+    says("latency", latency);
+    let words = words.join(",");
+    if time.is_some() && unit(time).is_none() {
+        let what = "names its columns, but not the unit of its times";
+        let help = format!("--columns {words} --time-unit UNIT, with s, ms, us or ns");
+        return Err(TraceError::whole(what).help(help));
+    }
+    Ok(Some(NamedColumns {
+        columns: Columns::of_names(
+            [time, latency, volume],
+            [unit(time), unit(latency)],
+            op,
+            offset,
+            size,
+        ),
+        heading: line.trim_ascii().to_vec(),
+        separator,
+        process: find(PROCESS).filter(|_| separator == Separator::Blanks),
+        count: fields.count(),
+        option: words,
+    }))
+}

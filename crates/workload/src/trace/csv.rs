@@ -7,7 +7,6 @@
 use model::Op;
 
 use super::fields::{self, Fields};
-use super::heading::{NamedColumns, Separator};
 use super::lines::each_line;
 use super::requests::{RawRequest, Requests};
 use super::{Format, TraceError, input::Input};
@@ -36,6 +35,28 @@ pub struct Columns {
     offset: (usize, u64),
     size: (usize, u64),
     volume: Option<usize>,
+}
+
+/// Columns by name, with the line that names them.
+pub(super) struct NamedColumns {
+    pub columns: Columns,
+    /// The line, without surrounding blanks.
+    pub heading: Vec<u8>,
+    /// Separator of the columns.
+    pub separator: Separator,
+    /// Column of the process's name in a table between blanks: the name may contain blanks.
+    pub process: Option<usize>,
+    /// Columns that the heading has.
+    pub count: usize,
+    /// The equal value of `--columns`.
+    pub option: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Separator {
+    Commas,
+    Semicolons,
+    Blanks,
 }
 
 const KEYS: [&str; 9] = [

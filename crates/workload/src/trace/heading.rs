@@ -6,31 +6,9 @@
 //! decimal commas, and sizes in KiB. Sources: names in the exports of the tools above, in `iosnoop` of
 //! github.com/brendangregg/perf-tools, and common names (assumed).
 
-use super::csv::Columns;
+use super::csv::{Columns, NamedColumns, Separator};
 use super::fields::Fields;
 use super::{Head, TraceError};
-
-/// Columns by name, with the line that names them.
-pub(super) struct NamedColumns {
-    pub columns: Columns,
-    /// The line, without surrounding blanks.
-    pub heading: Vec<u8>,
-    /// Separator of the columns.
-    pub separator: Separator,
-    /// Column of the process's name in a table between blanks: the name may contain blanks.
-    pub process: Option<usize>,
-    /// Columns that the heading has.
-    pub count: usize,
-    /// The equal value of `--columns`.
-    pub option: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Separator {
-    Commas,
-    Semicolons,
-    Blanks,
-}
 
 /// Names of a property's column, the preferred ones first.
 const TIME: &[&str] = &[

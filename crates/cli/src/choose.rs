@@ -14,7 +14,7 @@ use study::decide::named;
 use study::decide::price_list;
 use study::decide::prices;
 use study::decide::profile::Profile;
-use study::decide::rate::OfferedRate;
+use study::decide::screening;
 use study::decide::slo::Slo;
 use study::decide::syncs::{self, Syncs};
 use study::decide::work::{Load, counted_for};
@@ -29,8 +29,11 @@ use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
 use crate::output;
 use crate::profile::profile;
+use crate::rate::{RateArg, rate};
 use crate::replay::BeyondArg;
+use crate::screen;
 use crate::stop::ImmediateStop;
+use crate::zil;
 
 /// Drives and pools that meet a load and its limits, and the recommended drive
 #[derive(clap::Args)]
@@ -88,6 +91,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["trace", "users"])]
     rate: Option<RateArg>,
 
+    /// slog: text of `zilstat -i 1` of your pool. If nothing was logged, you need no log; otherwise the busiest
+    /// interval is the rate on all logs, as with --rate
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "users", "rate"])]
+    zilstat: Option<PathBuf>,
+
     /// slog: the load overwrites existing files; by default clients write new files
     #[arg(long)]
     overwrite: bool,
@@ -143,24 +151,6 @@ enum PriceFile {
     Csv,
 }
 
-/// Rate of the load on the drives.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum RateArg {
-    /// Each drive's own maximum.
-    Max,
-    /// This rate on all drives.
-    At(OfferedRate),
-}
-
-fn rate(text: &str) -> Result<RateArg, String> {
-    match text {
-        "max" => Ok(RateArg::Max),
-        _ => OfferedRate::read(text)
-            .map(RateArg::At)
-            .map_err(|help| format!("{help}, or max")),
-    }
-}
-
 /// Ranking criterion.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RankingCriterion {
@@ -205,7 +195,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
-    let (CandidateSet { drives, mut unfit }, request) = read(args)?;
+    let zil = zil::read(args.zilstat.as_deref(), is_slog(args))?;
+    if zil::is_answer(zil.as_ref(), args.json)? {
+        return Ok(());
+    }
+    let (CandidateSet { drives, mut unfit }, mut request) = read(args)?;
+    request.load = zil::paced(request.load, zil.as_ref())?;
     args.drives.note_on_years();
     let paced = request.load.is_trace() || request.load.offered_iops().is_some();
     let by = match (args.by, &args.usd) {
@@ -217,8 +212,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
-    let mut candidates = ran(&drives, &request, &lab, &mut unfit);
-    let request = match is_slog(args) && args.rate.is_none() && !paced {
+    let mut candidates = match screened(args, &drives, &request, by, &lab, &mut unfit) {
+        Some(candidates) => candidates,
+        None => ran(&drives, &request, &lab, &mut unfit),
+    };
+    let always = |one: &NamedDrive| one.sheet.pool_config().is_some_and(syncs::logs_all);
+    let syncs = (is_slog(args) && !drives.iter().any(always))
+        .then(|| Syncs::count(&request.load.user_workload().workload));
+    // Where no log is used, there is nothing to compare at a common rate.
+    let is_used = syncs.is_none_or(|syncs| !syncs.needs_no_log());
+    let request = match is_slog(args) && is_used && args.rate.is_none() && !paced {
         true => at_common_rate(&drives, request, &lab, &mut candidates),
         false => request,
     };
@@ -239,10 +242,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         ))
     });
     let mut answer = choose::answer(candidates, unfit, by);
-    let always = |one: &NamedDrive| one.sheet.pool_config().is_some_and(syncs::logs_all);
-    if is_slog(args) && !drives.iter().any(always) {
-        answer.syncs = Some(Syncs::count(&request.load.user_workload().workload));
-    }
+    answer.syncs = syncs;
     stop.results(|| {
         print(
             args,
@@ -261,19 +261,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Runs this load on the drives; those that cannot run it are added to the unfit ones.
-fn ran(
-    drives: &[NamedDrive],
+fn ran<D: std::borrow::Borrow<NamedDrive> + Sync>(
+    drives: &[D],
     request: &ChooseRequest,
     lab: &Lab,
     unfit: &mut Vec<Unfit>,
 ) -> Vec<Candidate> {
     let results = map_drives(
         drives,
-        |drive| &drive.name,
-        |drive, go_on| choose::candidate(request, &drive.sheet, lab, go_on),
+        |drive| &drive.borrow().name,
+        |drive, go_on| choose::candidate(request, &drive.borrow().sheet, lab, go_on),
     );
     let mut candidates = Vec::new();
     for (drive, result) in drives.iter().zip(results) {
+        let drive = drive.borrow();
         match result {
             Ok(mut one) => {
                 one.drive.clone_from(&drive.name);
@@ -283,6 +284,38 @@ fn ran(
         }
     }
     candidates
+}
+
+/// Runs many drives of `--all` briefly, and then those in full that can be the best. `None` if the question is not
+/// screened.
+fn screened(
+    args: &Args,
+    drives: &[NamedDrive],
+    request: &ChooseRequest,
+    by: Measure,
+    lab: &Lab,
+    unfit: &mut Vec<Unfit>,
+) -> Option<Vec<Candidate>> {
+    let is_in_place = args.main.is_some() || args.capacity.is_some();
+    if !args.all || args.like.is_some() || is_in_place || drives.len() < screening::MANY {
+        return None;
+    }
+    let brief = screening::brief(request)?;
+    let named = args.drives.names(&args.arguments);
+    let mut found = ran(drives, &brief, lab, unfit);
+    let mut wanted = screen::wanted(&found, &named, by);
+    while !wanted.is_empty() {
+        let full: Vec<&NamedDrive> = drives
+            .iter()
+            .filter(|drive| wanted.contains(&drive.name))
+            .collect();
+        let mut refused = Vec::new();
+        let full = ran(&full, request, lab, &mut refused);
+        found = screen::merged(found, full, &refused);
+        unfit.extend(refused);
+        wanted = screen::left(&found);
+    }
+    Some(found)
 }
 
 /// Runs logs again at a common rate after they ran at their own maximum. A slow log throttles clients that wait for

@@ -10,6 +10,7 @@ use report::decide::{self, view};
 use study::decide::fleet::UserRating;
 use study::decide::life;
 use study::decide::named;
+use study::decide::rate::OfferedRate;
 use study::decide::table_of_s3::table_of_s3;
 use study::decide::work::{Conditions, Load, counted_for};
 use study::decide::writing::WriteAmount;
@@ -32,6 +33,7 @@ Examples:
   drivelab life d7-p5600-1600 --writes 100MB/s --rw randwrite --bs 32k --years 5
   drivelab life d7-p5600-1600 980pro-1000 --writes 2TB/day   or 1DWPD: drive writes per day
   drivelab life s2-slog --job db.fio                   each member of a pool
+  drivelab life p4800x-375 980pro-1000 --load oltp --rate 20k   your load on all drives
   drivelab life p4800x-375 --trace vm.vscsi.xz --csv life.csv
   drivelab life d7-p5600-1600 p5800x-800               what may be written for five years
   drivelab life --table s3                             a published table, as it should be
@@ -50,6 +52,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     load: LoadArgs,
+
+    /// Total rate of the load on every drive: 50k (IOPS) or 300MB/s [default: each drive's own maximum]
+    #[arg(long, value_name = "RATE", value_parser = OfferedRate::read, conflicts_with_all = ["trace", "users", "writes"])]
+    rate: Option<OfferedRate>,
 
     /// Write rate: bytes per second or per day (100MB/s, 2TB/day), or drive writes per day (1DWPD)
     #[arg(long, value_name = "RATE", value_parser = WriteAmount::read, conflicts_with_all = ["job", "trace", "load"])]
@@ -71,7 +77,7 @@ pub(crate) struct Args {
     /// own write rate
     #[arg(long, value_name = "FILE", num_args = 1..,
         conflicts_with_all = ["arguments", "drives", "job", "trace", "load", "writes", "rw", "bs", "runtime", "host", "state",
-            "figures", "power_limit", "lba_format", "percentage_used", "wear_factor", "uptime", "overprovision", "fill", "age", "table",
+            "figures", "rate", "power_limit", "lba_format", "percentage_used", "wear_factor", "uptime", "overprovision", "fill", "age", "table",
             "output"])]
     smart: Vec<PathBuf>,
 
@@ -170,6 +176,20 @@ fn published(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the load at this rate. Without a load there is nothing that could have a rate.
+fn at_rate(load: Option<Load>, rate: OfferedRate, problems: &mut Problems) -> Option<Load> {
+    let Some(load) = load else {
+        if problems.0.is_empty() {
+            let help = "name a load: --load oltp or --job FILE; for writes alone, --writes 100MB/s";
+            problems
+                .0
+                .push(on_command_line("--rate: there is no load", help));
+        }
+        return None;
+    };
+    collect_problems(load.at_rate(rate), problems)
+}
+
 /// Drives, each with its load: drive writes per day are another rate on each.
 type DriveLoads = Vec<(DriveSheet, Option<Load>)>;
 
@@ -185,6 +205,10 @@ fn read(args: &Args) -> Result<(DriveLoads, Conditions), Problems> {
     }
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
+    let load = match args.rate {
+        Some(rate) => at_rate(load, rate, &mut problems),
+        None => load,
+    };
     let with_load = |drive: DriveSheet| {
         let load = match args.writes {
             Some(writes) => {

@@ -137,7 +137,6 @@ impl LoadArgs {
             return collect_problems(trace_file(path), problems).map(Load::new);
         }
         let name = self.load.as_deref()?;
-        let text = named::text(name)?.to_owned();
-        collect_problems(Load::of_text(name, text), problems).map(|load| self.lengthen(load, usual))
+        collect_problems(named::load(name)?, problems).map(|load| self.lengthen(load, usual))
     }
 }

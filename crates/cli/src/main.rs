@@ -38,12 +38,14 @@ mod output;
 mod profile;
 mod progress;
 mod prove;
+mod rate;
 mod refit;
 mod replay;
 mod reproduce;
 mod review;
 mod run;
 mod scheduler;
+mod screen;
 mod seed;
 mod serve;
 mod setting;
@@ -54,6 +56,7 @@ mod state;
 mod stop;
 mod sweep;
 mod verbs;
+mod zil;
 
 use std::process::ExitCode;
 

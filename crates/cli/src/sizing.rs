@@ -25,6 +25,7 @@ use crate::output;
 use crate::profile::profile;
 use crate::size::size;
 use crate::stop::ImmediateStop;
+use crate::zil;
 
 /// Size of a pool's log, write buffer or read cache: by a rule, and simulated at several sizes
 #[derive(clap::Args)]
@@ -81,6 +82,11 @@ pub(crate) struct Args {
     /// Maximum incoming rate (for slog), as a network (10GbE) or a rate (800MB/s), for the rule
     #[arg(long, value_name = "RATE", value_parser = inbound)]
     inbound: Option<Rate>,
+
+    /// slog: text of `zilstat -i 1` of your pool. If nothing was logged, you need no log; otherwise the busiest
+    /// interval is the incoming rate for the rule
+    #[arg(long, value_name = "FILE", conflicts_with = "inbound")]
+    zilstat: Option<PathBuf>,
 
     #[command(flatten)]
     load: LoadArgs,
@@ -155,7 +161,12 @@ fn inbound(text: &str) -> Result<Rate, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (pools, request, busy) = read(args)?;
+    let zil = zil::read(args.zilstat.as_deref(), args.place == PoolPlace::Slog)?;
+    if zil::is_answer(zil.as_ref(), args.json)? {
+        return Ok(());
+    }
+    let (pools, mut request, busy) = read(args)?;
+    request.inbound = zil.map(|zil| zil.most_mb_s * 1e6).or(request.inbound);
     let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
     let results = map_drives(

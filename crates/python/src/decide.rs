@@ -238,8 +238,8 @@ impl LoadArgument {
                         format!("drivelab.fio(...), or one of {}", names.join(", ")),
                     )
                 };
-                let text = named::text(name).ok_or_else(unknown)?.to_owned();
-                Load::of_text(name, text)?.counted_longer(runtime)
+                let load = named::load(name).ok_or_else(unknown)??;
+                load.counted_longer(runtime)
             }
         };
         Ok(load.at_most(runtime))

@@ -296,6 +296,9 @@ impl<'a> Assembly<'a> {
             let what = format!("tier.{}: no kind `{}`", entry.name.text, entry.kind.text);
             let words = KINDS.iter().map(|kind| kind.word);
             let help = match nearest(&entry.kind.text, words) {
+                Some("raidz") => String::from(
+                    "write `raidz`, with `; parity=2` after its drives for two parity columns",
+                ),
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the kinds are {}", super::kind_words()),
             };

@@ -336,3 +336,79 @@ fn a_price_list_is_read_and_its_bad_lines_are_refused() {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
+
+/// A drive past its rated endurance has no time left: the answer says so, and does not call that "0 s".
+#[test]
+fn a_drive_past_its_rating_is_worn_out_already() {
+    for by in ["iops", "years"] {
+        let old =
+            "choose p4800x-375 980pro-1000 --load oltp --age 6y --seeds 1 --runtime 20ms --by";
+        let args: Vec<&str> = old.split(' ').chain([by]).collect();
+        let output = drivelab(&args);
+        let said = text(&output.stdout);
+        let first = said.lines().next().expect("a line");
+        assert!(first.contains("already"), "{first}");
+        assert!(!said.contains("0 s"), "{said}");
+    }
+}
+
+/// Jobs that end before memory is full are counted from the start. No log is used, so the drives are not run again at
+/// a common rate.
+#[test]
+fn asynchronous_writes_that_fit_in_memory_have_a_rate() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let job =
+        "[async]\nioengine=libaio\ndirect=1\nrw=write\nbs=128k\niodepth=8\nnumjobs=4\nsize=1g\n";
+    std::fs::write(folder.path().join("async.fio"), job).expect("a folder of our own");
+    let asked = "choose slog none p4801x-100 --main mirror(2*exos-x18-16tb) --job async.fio --seeds 1 --json";
+    let output = drivelab_in(folder.path(), &asked.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for one in found["answers"]["candidates"].as_array().expect("a list") {
+        assert!(one["iops"].as_f64().expect("a rate") > 100.0, "{one}");
+        assert_eq!(one["own_maximum"], Value::Null, "{one}");
+    }
+    assert_eq!(found["answers"]["syncs"]["share"], 0.0, "{found}");
+}
+
+/// The drives that run in full after a short run are those of the answer; the others are marked, and recommended by
+/// no criterion.
+#[test]
+fn many_drives_are_screened_and_the_best_is_that_of_full_runs() {
+    let of = |names: &[&str]| {
+        let rest = [
+            "--load",
+            "web",
+            "--seeds",
+            "2",
+            "--runtime",
+            "150ms",
+            "--state",
+            "fresh",
+            "--json",
+        ];
+        let output = drivelab(&[&["choose"], names, &rest].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (found, text(&output.stderr).to_owned())
+    };
+    let (found, said) = of(&["--all"]);
+    assert!(said.contains("first answer by IOPS: "), "{said}");
+    let all = found["answers"]["candidates"].as_array().expect("a list");
+    let is_short = |one: &&Value| one["screened"] == true;
+    let full: Vec<&Value> = all.iter().filter(|one| !is_short(one)).collect();
+    assert!(
+        all.iter().filter(is_short).count() > full.len(),
+        "{}",
+        full.len()
+    );
+    let names: Vec<&str> = full
+        .iter()
+        .filter_map(|one| one["drive"].as_str())
+        .collect();
+    let best = |found: &Value, at: usize| found["answers"]["best"][at].clone();
+    let (again, _) = of(&names);
+    for at in 0..found["answers"]["best"].as_array().expect("a list").len() {
+        assert_eq!(best(&found, at), best(&again, at));
+    }
+}

@@ -126,3 +126,56 @@ fn a_choice_does_not_depend_on_the_seed() {
         }
     }
 }
+
+/// Questions that have no good answer: one drive alone, hard disks, volumes without a rating, worn drives, drives too
+/// small for the load, limits that nothing meets. Each has a short first line and narrow tables, or is refused.
+#[test]
+fn hostile_questions_have_short_answers() {
+    let drives = [
+        "wd6001fzwx",
+        "wd6001fzwx exos-x18-16tb",
+        "optane-memory-16",
+        "gp3 io2",
+        "sas-ssd-800 980pro-1000",
+        "mirror(2*p4801x-100) p4801x-100",
+    ];
+    let rest = [
+        "choose --load oltp",
+        "choose --load oltp --by years",
+        "choose --load oltp --rate 300 --by watt",
+        "choose --load kvcache --rate 900k",
+        "choose --load wal --slo p99<1us,years>5,iops>10M",
+        "choose --load oltp --age 6y",
+        "choose --load oltp --percentage-used 120 --by years",
+        "life --load oltp --percentage-used 120",
+        "life --load oltp --rate 900k",
+        "life --load web",
+    ];
+    let mut refused = 0;
+    for drives in drives {
+        for rest in rest {
+            let command = rest.replacen(' ', &format!(" {drives} "), 1);
+            let command = format!("{command} --seeds 1 --runtime 2ms");
+            let output = drivelab(&words(&command));
+            if output.status.code() == Some(2) {
+                let said = text(&output.stderr);
+                assert!(
+                    said.starts_with("error: ") || said.contains("\nerror: "),
+                    "{command}: {said}"
+                );
+                refused += 1;
+                continue;
+            }
+            let said = text(&output.stdout);
+            let first = said.lines().next().expect("an answer");
+            assert!(first.chars().count() <= LENGTH, "{command}: {first}");
+            assert!(!said.contains(" 0 s"), "{command}: {said}");
+            assert!(!said.contains("of the 1 that"), "{command}: {said}");
+            for line in said.lines().filter(|line| line.starts_with(' ')) {
+                assert!(line.chars().count() <= 80, "{command}: {line}");
+            }
+        }
+    }
+    // Hard disks and volumes have no rating, so an age or a wear is refused.
+    assert!((1..40).contains(&refused), "{refused}");
+}

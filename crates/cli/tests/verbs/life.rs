@@ -266,3 +266,45 @@ fn life_of_real_drives_says_all_that_is_wrong_with_the_files() {
         assert_eq!(drivelab(wrong).status.code(), Some(2), "{wrong:?}");
     }
 }
+
+/// At a rate, all drives are asked for the same, so their writes are equal: by hand, 30 % of 8 k IOPS of 8 KiB and the
+/// log.
+#[test]
+fn life_at_a_rate_asks_all_drives_for_the_same() {
+    let drives = ["p4800x-375", "950pro-256"];
+    let short = ["--load", "oltp", "--seeds", "1", "--runtime", "200ms"];
+    let rates = |rest: &[&str]| {
+        let found = json(&[&["life"], &drives[..], &short, rest].concat());
+        let answers = found["answers"].as_array().expect("answers").clone();
+        let of = |answer: &Value| answer["parts"][0]["written"]["mb_s"][0].as_f64();
+        answers
+            .iter()
+            .map(|it| of(it).expect("a rate"))
+            .collect::<Vec<f64>>()
+    };
+    let own = rates(&[]);
+    assert!(own[0] > 2.0 * own[1], "{own:?}");
+    let paced = rates(&["--rate", "2k"]);
+    assert!((paced[0] / paced[1] - 1.0).abs() < 0.1, "{paced:?}");
+    // Of 33 I/Os in flight, 9.6 are writes of pages and 1 is of the log.
+    let by_hand = 2000.0 * 10.6 / 33.0 * 8192.0 * 1e-6;
+    assert!(
+        (paced[0] / by_hand - 1.0).abs() < 0.1,
+        "{paced:?} {by_hand}"
+    );
+
+    let args = [&["life", "950pro-256"], &short[..], &["--rate", "900k"]].concat();
+    let slow = drivelab(&args);
+    let first = text(&slow.stdout).lines().next().expect("a line");
+    assert!(first.contains("It completes only "), "{first}");
+    assert!(first.chars().count() <= 160, "{first}");
+    for wrong in [
+        &["life", "950pro-256", "--rate", "2k"][..],
+        &["life", "950pro-256", "--rate", "2k", "--writes", "1MB/s"],
+        &["life", "950pro-256", "--load", "oltp", "--rate", "fast"],
+    ] {
+        let output = drivelab(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(text(&output.stderr).contains("--rate"), "{wrong:?}");
+    }
+}

@@ -94,3 +94,17 @@ fn unknown_rates_and_names_are_refused_all_at_once() {
         "{said}"
     );
 }
+
+/// A raidz alone is refused with the expression that has its parity, which is accepted.
+#[test]
+fn a_raidz_alone_names_the_pool_that_has_its_parity() {
+    for wrong in ["raidz(6*exos-x18-16tb)", "raidz2(6*exos-x18-16tb)"] {
+        let output = drivelab(&["odds", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        let said = text(&output.stderr);
+        assert!(said.contains("parity=2"), "{wrong}: {said}");
+    }
+    let pool = "intent-log(main=raidz(6*exos-x18-16tb; parity=2))";
+    let (code, _) = json(&["odds", pool]);
+    assert_eq!(code, Some(0));
+}

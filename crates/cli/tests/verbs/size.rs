@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::rig::{drivelab, text};
+use crate::rig::{drivelab, drivelab_in, text};
 
 #[test]
 fn a_log_is_sized_and_a_limit_that_no_size_is_within_is_told() {
@@ -148,5 +148,48 @@ fn a_place_takes_its_own_options() {
         "no --working-set",
     ] {
         assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// Rates of a real pool's intent log size a log and pace logs; a pool that logs nothing needs none.
+#[test]
+fn zilstat_is_a_source_of_the_rate_and_of_no_log() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let header =
+        "    time   cc/s   ic/s  idc/s  idb/s  iic/s  iib/s  imnc/s  imnw/s  imsc/s  imsw/s";
+    let line =
+        |second: u32, idb: &str| format!("10:00:0{second}  0  0  0  {idb}  0  0  0  0  0  0");
+    let write = |name: &str, rates: [&str; 3]| {
+        let lines = (0..).zip(rates).map(|(second, idb)| line(second, idb));
+        let text: Vec<String> = std::iter::once(header.to_owned()).chain(lines).collect();
+        std::fs::write(folder.path().join(name), text.join("\n")).expect("a folder of our own");
+    };
+    write("idle.txt", ["0", "0", "0"]);
+    write("busy.txt", ["0", "10M", "2M"]);
+    let run = |command: &str| drivelab_in(folder.path(), &command.split(' ').collect::<Vec<_>>());
+    let rest = "slog p4801x-100 --main exos-x18-16tb --load nfs-sync --seeds 1 --runtime 1s";
+    for verb in ["choose", "size"] {
+        let output = run(&format!("{verb} {rest} --zilstat idle.txt"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        assert!(said.starts_with("You need no log by idle.txt"), "{said}");
+    }
+    // By hand: 10 MiB/s are 10.5 MB/s, and 320 records of 32 KiB per second.
+    let output = run(&format!("size {rest} --zilstat busy.txt"));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("10.5 MB/s in"),
+        "{said} {}",
+        text(&output.stderr)
+    );
+    let output = run(&format!("choose {rest} --zilstat busy.txt"));
+    let said = text(&output.stdout);
+    assert!(said.contains("320 IOPS"), "{said} {}", text(&output.stderr));
+    for wrong in [
+        "choose p4801x-100 --load oltp --zilstat busy.txt",
+        "size slog p4801x-100 --main exos-x18-16tb --load wal --zilstat none.txt",
+        "size slog p4801x-100 --main exos-x18-16tb --load wal --zilstat busy.txt --inbound 1GB/s",
+    ] {
+        assert_eq!(run(wrong).status.code(), Some(2), "{wrong}");
     }
 }

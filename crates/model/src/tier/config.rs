@@ -363,7 +363,7 @@ impl<M: Medium> PoolConfig<M> {
                 continue;
             };
             problems.push(format!(
-                "{}: its blocks may not be changed in place, so that it serves as main of an intent-log only; a pool with parity of its own is a raid5 or raid6",
+                "{}: its blocks may not be changed in place. It serves as main of an intent-log only, such as `intent-log(main=raidz(6*DRIVE; parity=2))`. A pool with parity of its own is a raid5 or raid6",
                 self.tiers[*needs].name
             ));
         }

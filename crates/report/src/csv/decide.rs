@@ -355,6 +355,7 @@ struct CandidateRow<'a> {
     completes: Option<f64>,
     own_maximum_iops: Option<f64>,
     limited_by: Option<&'static str>,
+    screened: bool,
 }
 
 /// Returns a line for each candidate and limit; one for each candidate if there are no limits.
@@ -388,6 +389,7 @@ pub fn choose(answer: &choose::ChooseAnswer) -> Table {
                 completes: one.completes,
                 own_maximum_iops: one.own_maximum.as_ref().map(|most| most.iops),
                 limited_by: one.binds.map(study::decide::binds::Binds::words),
+                screened: one.screened,
             });
         }
     }

@@ -49,6 +49,7 @@ struct OptionalColumns<'a> {
     /// Arrival rate in I/Os per second.
     paced: Option<f64>,
     own_maximum: bool,
+    screened: bool,
     binds: bool,
     cache: bool,
     pools: bool,
@@ -58,6 +59,7 @@ impl OptionalColumns<'_> {
     fn header(&self) -> Vec<String> {
         let request = self.request;
         let mut header = vec![String::from("drive"), String::from("meets")];
+        header.extend(self.screened.then(|| String::from("run")));
         header.extend(request.slo.limits.iter().map(|limit| limit.text.clone()));
         header.push(String::from("room"));
         header.push(String::from(match self.own_maximum {
@@ -94,6 +96,8 @@ impl OptionalColumns<'_> {
             one.drive.clone(),
             String::from(if one.meets { "yes" } else { "no" }),
         ];
+        let run = if one.screened { "short" } else { "full" };
+        cells.extend(self.screened.then(|| String::from(run)));
         cells.extend(one.readings.iter().map(reading_within));
         let (iops, [least, most]) = match &one.own_maximum {
             Some(own) => (own.iops, own.iops_by_seed),
@@ -138,6 +142,7 @@ pub fn table(request: &ChooseRequest, answer: &ChooseAnswer, width: Width) -> St
         request,
         paced: request.load.offered_iops(),
         own_maximum: any(|one| one.own_maximum.is_some()),
+        screened: any(|one| one.screened),
         binds: any(|one| one.binds.is_some()),
         cache: any(|one| one.slc_cache.is_some()),
         pools: any(|one| one.promise.is_some()),
@@ -257,6 +262,14 @@ pub fn method(
             " Each drive runs at its own maximum: a faster one is written more and lasts shorter; --rate 50k asks all for the same.",
         ),
     };
+    let screened = answer.candidates.iter().filter(|one| one.screened).count();
+    let short = match screened {
+        0 => String::new(),
+        some => format!(
+            " A short run of each drive came first: {some} drives are far from the best by every criterion or miss a limit by much, and \
+             their lines are of that run. A command that names a drive without --all runs it in full."
+        ),
+    };
     let conditions = &request.conditions;
     let usd = match &request.prices {
         None => " No prices were given (--usd prices.toml), so there is no cost.",
@@ -266,7 +279,7 @@ pub fn method(
         }
     };
     let how = format!(
-        "{} on {}, drives {} at the start, {}{cut}.{pace} \"room\" is the distance to the nearest limit, which each seed must meet. Years are the time to the rated \
+        "{} on {}, drives {} at the start, {}{cut}.{short}{pace} \"room\" is the distance to the nearest limit, which each seed must meet. Years are the time to the rated \
          endurance at this load, for a pool that of its weakest member.{usd}",
         facts.source,
         conditions.host.id,

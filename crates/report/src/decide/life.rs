@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use study::decide::life::{FirstEnd, LifeAnswer, LifePart, is_assumed, lasts};
 use study::decide::table_of_s3::TableRow;
 use study::decide::work::Conditions;
-use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
+use text::digits::{bytes_decimal, count, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::headline::{first_that_fits, named, short, some_of};
@@ -53,6 +53,10 @@ fn answer(answer: &LifeAnswer) -> String {
     let Some(is_lasting) = answer.lasts() else {
         let after = duration_of(years * 365.0);
         let head = format!("{name}{first}: this catalogue has no rating of it");
+        if years <= 0.0 {
+            let used = digits(part.used_percent);
+            return format!("{head}; Percentage Used is {used} already.{slower}");
+        }
         return first_that_fits([
             format!("{head}; Percentage Used passes 100 after {after} by assumed cycles.{slower}"),
             format!("{head}; used up after {after} by assumed cycles.{slower}"),
@@ -66,6 +70,8 @@ fn answer(answer: &LifeAnswer) -> String {
     let kind = part.rating.as_ref().map_or("", |rating| rating.kind);
     let rated = match (part.years_to_rating(), is_assumed(kind)) {
         (None, _) => String::new(),
+        (Some(0.0), true) => String::from(": its assumed rating is used up already"),
+        (Some(0.0), false) => String::from(": its rated bytes are written already"),
         (Some(years), true) => format!(": {} until its assumed rating", years_of(years)),
         (Some(years), false) => format!(": {} until the rated bytes are written", years_of(years)),
     };
@@ -134,21 +140,34 @@ fn facts(answer: &LifeAnswer) -> Option<String> {
             true => "assumed rated cycles",
             false => "its rated cycles",
         };
-        facts.push(format!(
-            "Percentage Used passes 100 after {}, by {by} and the write amplification of this load.",
-            duration_of(pass.day)
-        ));
+        facts.push(match pass.day > 0.0 {
+            true => format!(
+                "Percentage Used passes 100 after {}, by {by} and the write amplification of this load.",
+                duration_of(pass.day)
+            ),
+            false => format!("Percentage Used is {} already.", digits(part.used_percent)),
+        });
     }
     facts.extend(buffered(answer));
     (!facts.is_empty()).then(|| format!("{}: {}", answer.drive, facts.join(" ")))
 }
 
-/// A drive is slower than the load if it writes less than this share of the requested bytes.
+/// A drive is slower than the load if it completes less than this share of the requested bytes or I/Os.
 const SLOWER: f64 = 0.95;
 
-/// Returns a note if less was written than requested.
+/// Returns a note if the drive completed less than the requested writes or I/Os.
 fn slower(answer: &LifeAnswer, rate: f64) -> Option<String> {
-    let asked = answer.load.as_ref()?.asked_mb_s?;
+    let load = answer.load.as_ref()?;
+    if let (Some(offered), Some(iops)) = (load.offered_iops, answer.iops) {
+        return (iops < SLOWER * offered).then(|| {
+            format!(
+                "It completes only {} of the {} IOPS.",
+                count(iops),
+                count(offered)
+            )
+        });
+    }
+    let asked = load.asked_mb_s?;
     (answer.parts.len() == 1 && rate < SLOWER * asked).then(|| {
         format!(
             "It sustains only {} of the {}.",
@@ -239,9 +258,25 @@ pub(super) fn early_end(end: Option<&FirstEnd>, drive: &str) -> Option<String> {
     let end = end.filter(|end| !lasts(end.years, TERM))?;
     let member = end.member.as_deref().filter(|member| *member != drive);
     let who = member.map_or_else(|| String::from("it"), short);
-    let after = years_of(end.years);
-    Some(format!("{who} reaches its rated endurance after {after}"))
+    Some(match end.years > 0.0 {
+        true => format!(
+            "{who} reaches its rated endurance after {} without pause",
+            years_of(end.years)
+        ),
+        false => format!("{who} is past its rated endurance already"),
+    })
 }
+
+/// Returns the end of a drive after these years, as the predicate of a sentence.
+pub(super) fn wears_out(years: f64) -> String {
+    match years > 0.0 {
+        true => format!("wears out after {}", years_of(years)),
+        false => String::from(WORN_OUT),
+    }
+}
+
+/// Predicate of a drive that has reached the end of its endurance before the load begins.
+pub(super) const WORN_OUT: &str = "is worn out already";
 
 /// Returns years as text, in days or years.
 pub(super) fn years_of(years: f64) -> String {
@@ -249,6 +284,14 @@ pub(super) fn years_of(years: f64) -> String {
         many if many >= 1000.0 => String::from("over 1,000 years"),
         years if years < 2.0 => duration_of(years * 365.0),
         years => format!("{} years", digits(years)),
+    }
+}
+
+/// Returns years for a table; an end that has passed is `now`.
+fn cell(years: f64) -> String {
+    match years > 0.0 {
+        true => years_of(years),
+        false => String::from("now"),
     }
 }
 
@@ -329,7 +372,7 @@ fn row(answer: &LifeAnswer, part: &LifePart, loaded: bool) -> Vec<String> {
     let pass = |index: usize| {
         part.passes
             .get(index)
-            .map_or_else(|| String::from(NONE), |pass| duration_of(pass.day))
+            .map_or_else(|| String::from(NONE), |pass| cell(pass.day / 365.0))
     };
     cells.extend([
         written.map_or_else(|| String::from(NONE), |it| range(it.mb_s, digits)),
@@ -347,7 +390,7 @@ fn row(answer: &LifeAnswer, part: &LifePart, loaded: bool) -> Vec<String> {
         ),
         written
             .and_then(|written| written.years_to_rating)
-            .map_or_else(|| String::from(NONE), years_of),
+            .map_or_else(|| String::from(NONE), cell),
         used.map_or_else(|| String::from(NONE), |used| format!("{} %", digits(used))),
         pass(0),
         pass(1),
@@ -388,8 +431,19 @@ pub fn method(
                 digits(most)
             )
         });
+        let pace = match (load.offered_iops, load.asked_mb_s) {
+            (Some(rate), _) => format!(
+                " Every drive is asked for {} IOPS (open loop, Poisson arrivals).",
+                count(rate)
+            ),
+            // A job file may have a rate of its own.
+            (None, None) if load.at_most_seconds.is_some() => String::from(
+                " Without --rate, jobs without a rate of their own run at each drive's own maximum: a faster drive is written more and ends earlier.",
+            ),
+            (None, _) => String::new(),
+        };
         let how = format!(
-            "{} on {}, drives {} at the start, {}{cut}. \"WA rated\" is the write amplification at which the rated bytes use \
+            "{} on {}, drives {} at the start, {}{cut}.{pace} \"WA rated\" is the write amplification at which the rated bytes use \
              up the rated cycles. The rates of the runs are assumed to stay constant. Not modelled: a write buffer that fills later, and a \
              drive that leaves its initial state (a fresh drive fills up; sequential writes undo the effect of random writes).",
             load.source,

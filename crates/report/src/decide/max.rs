@@ -38,13 +38,17 @@ fn answer(request: &MaxRequest, answer: &MaxAnswer) -> String {
     let Some(open) = &answer.open.at else {
         let lowest = answer.open.beyond.as_ref();
         let at = count(lowest.map_or(0.0, |point| point.iops));
+        let (arrivals, exceed) = match at.as_str() {
+            "1" => ("arrival", "exceeds"),
+            _ => ("arrivals", "exceed"),
+        };
         let broke = match answer.open.broke.as_deref() {
-            Some("keeps up") => String::from("exceed its maximum rate"),
-            broke => format!("exceed {}", broke.unwrap_or("it")),
+            Some("keeps up") => format!("{exceed} its maximum rate"),
+            broke => format!("{exceed} {}", broke.unwrap_or("it")),
         };
         return first_that_fits([
             format!(
-                "{name}: no load that was tried stays within {slo}: even {at} arrivals per second {broke}."
+                "{name}: no load that was tried stays within {slo}: even {at} {arrivals} per second {broke}."
             ),
             format!("{name}: no load that was tried stays within all limits."),
         ]);

@@ -9,7 +9,7 @@ use text::digits::{count, digits, duration, megabytes_a_second, microseconds};
 
 pub use super::headline::LENGTH;
 use super::headline::{first_that_fits, named, short, some_of, untested};
-use super::life::years_of;
+use super::life::{WORN_OUT, wears_out, years_of};
 use super::{percent, reading};
 
 /// Returns the verdict, then ties over seeds, the best by other criteria, and what the runs do not show.
@@ -86,11 +86,7 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
     let model = answer.candidate(&best.drive).map_or("", |one| one.model);
     let name = named(&best.drive, model);
     let head = match by {
-        Measure::Years if best.value < request.years => format!(
-            "None lasts {} years at this load. Longest: {name}, {}",
-            digits(request.years),
-            years_of(best.value)
-        ),
+        Measure::Years if best.value < request.years => none_lasts(request, &name, best.value),
         _ => format!(
             "Take {name} by {}: {}{}",
             by.words(),
@@ -105,6 +101,15 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
     ])
 }
 
+/// Returns the verdict by years if no candidate lasts as long as requested.
+fn none_lasts(request: &ChooseRequest, longest: &str, years: f64) -> String {
+    let head = format!("None lasts {} years at this load", digits(request.years));
+    match years > 0.0 {
+        true => format!("{head}. Longest: {longest}, {}", years_of(years)),
+        false => format!("{head}: the rated endurance of all is used up already"),
+    }
+}
+
 /// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
 fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
     let all = all_tied(best);
@@ -115,12 +120,7 @@ fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) ->
         _ => false,
     };
     let head = match (short_lived, all.len()) {
-        (true, _) => format!(
-            "None lasts {} years at this load. Longest: {}, {}",
-            digits(request.years),
-            names.join(" or "),
-            years_of(best.value)
-        ),
+        (true, _) => none_lasts(request, &names.join(" or "), best.value),
         (false, _) => format!(
             "Take {} by {by}, too close to distinguish",
             names.join(" or ")
@@ -197,7 +197,10 @@ fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
     let meet = answer.candidates.iter().filter(|one| one.meets).count();
     let all = answer.candidates.len() + answer.unfit.len();
     let Some(what) = conditions(request, meet == 1) else {
-        return format!("the best of the {} that ran", answer.candidates.len());
+        return match answer.candidates.len() {
+            1 => String::from("the only one that ran"),
+            ran => format!("the best of the {ran} that ran"),
+        };
     };
     match meet {
         1 => format!("the only one (of {all}) {what}"),
@@ -239,25 +242,23 @@ fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) ->
     match (&ends[..], best.by) {
         ([], _) => String::new(),
         ([(one, years)], Measure::Usd) if best.ties.is_empty() => format!(
-            " That buys {} drives in {term} years: the first wears out after {}.",
+            " That buys {} drives in {term} years: the first {}.",
             one.drives_bought,
-            years_of(*years)
+            wears_out(*years)
         ),
+        ([(_, 0.0)], _) if best.ties.is_empty() => format!(" It {WORN_OUT}."),
+        ([(one, 0.0)], _) => format!(" {} {WORN_OUT}.", one.drive),
         ([(_, years)], _) if best.ties.is_empty() => {
-            format!(
-                " It wears out after {} of the {term} years.",
-                years_of(*years)
-            )
+            format!(" It {} of the {term} years.", wears_out(*years))
         }
-        ([(one, years)], _) => format!(
-            " {} wears out after {} of the {term} years.",
-            one.drive,
-            years_of(*years)
-        ),
+        ([(one, years)], _) => {
+            format!(" {} {} of the {term} years.", one.drive, wears_out(*years))
+        }
         (several, _) => {
-            let each = several
-                .iter()
-                .map(|(one, years)| format!("{} after {}", one.drive, years_of(*years)));
+            let each = several.iter().map(|(one, years)| match *years > 0.0 {
+                true => format!("{} after {}", one.drive, years_of(*years)),
+                false => format!("{} {WORN_OUT}", one.drive),
+            });
             let each: Vec<String> = each.collect();
             format!(" None of these lasts {term} years: {}.", each.join(", ")).replacen(
                 "None of these lasts",
@@ -485,7 +486,10 @@ fn missed(candidate: &Candidate) -> String {
         .iter()
         .filter(|reading| reading.met != Some(true));
     let missed: Vec<String> = missed
-        .map(|one| format!("{} at {}", one.limit, reading(one)))
+        .map(|one| match one.value {
+            Some(_) => format!("{} at {}", one.limit, reading(one)),
+            None => format!("{} not known", one.limit),
+        })
         .collect();
     missed.join(", ").replace(" !", "")
 }
@@ -502,6 +506,7 @@ fn figure(request: &ChooseRequest, by: Measure, value: f64) -> String {
         Measure::Watt => format!("{} IOPS/W", count(value)),
         Measure::Iops => format!("{} IOPS", count(value)),
         Measure::P99 => microseconds(value),
+        Measure::Years if value <= 0.0 => String::from("worn out already"),
         Measure::Years if value < request.years => {
             format!("{}, not {} years", years_of(value), digits(request.years))
         }

@@ -136,6 +136,9 @@ pub struct Candidate {
     pub model_text: String,
     /// Whether it meets all limits.
     pub meets: bool,
+    /// Whether its figures are those of one short run, because that run showed that it cannot be the best
+    /// ([`super::screening`]).
+    pub screened: bool,
     /// Figures of the limits.
     pub readings: Vec<Reading>,
     /// The smallest margin of all limits, as a share of the bound; negative if a limit is missed. Null without limits.
@@ -313,7 +316,8 @@ impl ChooseAnswer {
 
     /// Returns the candidate with the largest margin, or the one that misses its limits by least.
     pub fn nearest(&self) -> Option<&Candidate> {
-        let known = self.candidates.iter().filter(|one| one.room.is_some());
+        let known = self.candidates.iter();
+        let known = known.filter(|one| one.room.is_some() && !one.screened);
         known.max_by(|a, b| a.room.unwrap_or(-1.0).total_cmp(&b.room.unwrap_or(-1.0)))
     }
 }
@@ -390,6 +394,7 @@ fn measured(
         model: known.grade.name(),
         model_text: known.text,
         meets: keeps_up && readings.iter().all(|reading| reading.met == Some(true)),
+        screened: request.load.is_brief(),
         room: readings
             .iter()
             .filter_map(|reading| reading.room)
@@ -543,7 +548,7 @@ pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) ->
         value.unwrap_or(f64::INFINITY)
     };
     candidates.sort_by(|a, b| {
-        let order = b.meets.cmp(&a.meets);
+        let order = b.meets.cmp(&a.meets).then(a.screened.cmp(&b.screened));
         order
             .then(key(a, by).total_cmp(&key(b, by)))
             .then(a.drive.cmp(&b.drive))
@@ -551,7 +556,7 @@ pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) ->
     let best = Measure::ALL.into_iter().filter_map(|by| {
         let meets = candidates
             .iter()
-            .filter(|one| one.meets && by.value(one).is_some());
+            .filter(|one| one.meets && !one.screened && by.value(one).is_some());
         let best = meets
             .clone()
             .min_by(|a, b| key(a, by).total_cmp(&key(b, by)))?;

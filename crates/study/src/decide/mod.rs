@@ -31,6 +31,7 @@ pub mod profile;
 pub mod ranges;
 pub mod rate;
 pub mod read_only;
+pub mod screening;
 pub mod size;
 pub mod slc;
 pub mod slo;
@@ -39,6 +40,7 @@ pub mod table_of_s3;
 pub mod tally;
 pub mod work;
 pub mod writing;
+pub mod zilstat;
 
 use lab::Outcome;
 

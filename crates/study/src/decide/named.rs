@@ -1,8 +1,12 @@
 //! Named loads: each is a fio job file in `loads/` that a user can read, print and edit. To add a load, add a file
 //! there, and its line here. A file may define the load of one user: `; user_iops: ` (I/Os per second) and `; user: `
-//! (a description).
+//! (a description), and the initial state of the drives: `; state: `.
+
+use lab::Start;
+use text::problem::Problems;
 
 use super::rate::OfferedRate;
+use super::work::Load;
 
 /// Name and job file of each load.
 const NAMED: [(&str, &str); 12] = [
@@ -34,6 +38,26 @@ pub fn text(name: &str) -> Option<&'static str> {
     found.map(|(_, text)| *text)
 }
 
+/// Returns the load with this name; `None` if there is none.
+///
+/// # Errors
+/// Its file is invalid (a test ensures that none is).
+pub fn load(name: &str) -> Option<Result<Load, Problems>> {
+    let load = Load::of_text(name, text(name)?.to_owned());
+    let state = comment(name, "state").and_then(Start::named);
+    Some(load.map(|load| load.with_state(state.and_then(Start::given))))
+}
+
+/// Returns the value of a comment `; key: value` in the file of this name.
+fn comment(name: &str, key: &str) -> Option<&'static str> {
+    let lines = text(name)?.lines();
+    let comments = lines.filter_map(|line| line.strip_prefix("; "));
+    let mut values = comments.filter_map(|line| line.split_once(": "));
+    values
+        .find(|(known, _)| *known == key)
+        .map(|(_, value)| value)
+}
+
 /// Load of one user.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct User {
@@ -46,17 +70,9 @@ pub struct User {
 /// Returns one user of the load of this name, from the lines `; user_iops: ` and `; user: ` of its file; `None` if it
 /// has none.
 pub fn user(name: &str) -> Option<User> {
-    let lines = || text(name).into_iter().flat_map(str::lines);
-    let of = |key: &str| {
-        let comments = lines().filter_map(|line| line.strip_prefix("; "));
-        let mut values = comments.filter_map(|line| line.split_once(": "));
-        values
-            .find(|(known, _)| *known == key)
-            .map(|(_, value)| value)
-    };
     Some(User {
-        iops: of("user_iops")?.parse().ok()?,
-        what: of("user")?,
+        iops: comment(name, "user_iops")?.parse().ok()?,
+        what: comment(name, "user")?,
     })
 }
 
@@ -79,9 +95,9 @@ pub fn rate_of_users(name: &str, users: f64) -> Result<OfferedRate, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::work::Load;
     use super::*;
     use crate::review::Workload;
+    use model::media::Precondition;
     use workload::job::Extent;
 
     #[test]
@@ -92,6 +108,24 @@ mod tests {
             assert!(
                 text.to_lowercase().contains("assumed"),
                 "{name} says what it is"
+            );
+        }
+    }
+
+    /// The log of a database is on a drive with other data, as in `check postgres`. The user's state takes precedence.
+    #[test]
+    fn a_log_alone_begins_in_steady_state() {
+        let begins = |name: &str, start| load(name).expect("a name").expect("a load").begins(start);
+        assert_eq!(begins("wal", Start::Auto), Precondition::Steady);
+        assert_eq!(begins("backup", Start::Auto), Precondition::Filled);
+        let fresh = Start::As(Precondition::Fresh);
+        assert_eq!(begins("wal", fresh), Precondition::Fresh);
+        assert!(load("no-such-load").is_none());
+        for name in names() {
+            let state = comment(name, "state");
+            assert!(
+                state.is_none_or(|state| Start::named(state).is_some()),
+                "{name}"
             );
         }
     }

@@ -52,6 +52,9 @@ pub(super) fn run(
     go_on: ProgressCallback<'_>,
 ) -> Result<(Vec<Outcome>, Option<SlcUse>), Problems> {
     let outcomes = load.run(drive, conditions, lab, go_on)?;
+    if load.is_brief() {
+        return Ok((outcomes, None));
+    }
     let Some(jobs) = sequential_writes(load) else {
         return Ok((outcomes, None));
     };
@@ -89,7 +92,7 @@ pub(super) fn run(
 }
 
 /// Returns the jobs of a load that only writes sequentially.
-fn sequential_writes(load: &Load) -> Option<&[Job]> {
+pub(super) fn sequential_writes(load: &Load) -> Option<&[Job]> {
     let Workload::Jobs(jobs) = &load.user_workload().workload else {
         return None;
     };

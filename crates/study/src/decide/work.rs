@@ -119,6 +119,10 @@ pub struct Load {
     cut: Option<Span>,
     asked_mb_s: Option<f64>,
     offered_iops: Option<f64>,
+    /// Initial state of the drives, if the file of a named load gives one.
+    state: Option<Precondition>,
+    /// Whether a job runs once for its counted time, whatever it completes.
+    is_brief: bool,
     /// Treatment of a trace's addresses beyond the end of a drive.
     beyond: OutOfRangePolicy,
 }
@@ -126,10 +130,11 @@ pub struct Load {
 /// Maximum warm-up time, as a divisor of the counted time.
 const RAMP: u64 = 4;
 
-/// I/Os of a direction over all seeds, below which a shortened job runs longer, and by which factor: enough for some
-/// I/Os beyond p99.
+/// I/Os of a direction over all seeds, below which a shortened job runs longer: enough for some I/Os beyond p99.
 const FEWEST: u64 = 4_000;
+/// Maximum factor by which a job runs longer, and the share by which its I/Os may vary between two runs.
 const LONGER: u64 = 20;
+const VARIES: f64 = 1.25;
 
 /// Length of the runs.
 #[derive(Clone, Copy, Default)]
@@ -140,8 +145,9 @@ struct Length {
     ramp: Span,
 }
 
-/// Checks whether there are too few reads, writes or syncs.
-fn is_short(outcomes: &[Outcome]) -> bool {
+/// Returns the factor by which a job must run longer to complete enough reads, writes and syncs; `None` if these runs
+/// did.
+fn longer(outcomes: &[Outcome]) -> Option<u64> {
     let threads = || outcomes.iter().flat_map(|one| &one.threads);
     let counts: [u64; 3] = [
         threads().map(|it| it.read.ios).sum(),
@@ -149,7 +155,11 @@ fn is_short(outcomes: &[Outcome]) -> bool {
         threads().map(|it| it.sync.ios).sum(),
     ];
     let some = counts.into_iter().filter(|count| *count > 0);
-    some.min().is_none_or(|least| least < FEWEST)
+    let Some(least) = some.min() else {
+        return Some(LONGER);
+    };
+    let factor = libm::ceil(VARIES * FEWEST as f64 / least as f64);
+    (least < FEWEST).then_some((factor as u64).clamp(2, LONGER))
 }
 
 impl Load {
@@ -160,8 +170,17 @@ impl Load {
             cut: None,
             asked_mb_s: None,
             offered_iops: None,
+            state: None,
+            is_brief: false,
             beyond: OutOfRangePolicy::Wrap,
         }
+    }
+
+    /// Returns the load with this initial state, unless the user gives one; without it, the jobs select the state.
+    #[must_use]
+    pub fn with_state(mut self, state: Option<Precondition>) -> Load {
+        self.state = state;
+        self
     }
 
     /// Returns the load with this treatment of a trace's addresses beyond a drive; the default wraps them.
@@ -173,9 +192,10 @@ impl Load {
 
     /// Returns the state before the load.
     pub fn begins(&self, start: Start) -> Precondition {
-        match &self.yours.workload {
-            Workload::Jobs(jobs) => start.before_jobs(jobs),
-            _ => start.before(false),
+        match (&self.yours.workload, self.state) {
+            (_, Some(state)) => start.given().unwrap_or(state),
+            (Workload::Jobs(jobs), None) => start.before_jobs(jobs),
+            (Workload::Trace(_), None) => start.before(false),
         }
     }
 
@@ -205,6 +225,20 @@ impl Load {
             self.cut = jobs.iter().any(cut).then_some(most);
         }
         self
+    }
+
+    /// Returns the load with no job counted for longer than this, even if a run completes few I/Os; `None` for a trace.
+    pub(super) fn briefly(&self, most: Span) -> Option<Load> {
+        let brief = Load {
+            is_brief: true,
+            ..self.clone()
+        };
+        (!self.is_trace()).then(|| brief.at_most(most))
+    }
+
+    /// Checks whether a job runs once for its counted time.
+    pub(super) fn is_brief(&self) -> bool {
+        self.is_brief
     }
 
     /// Returns the load with every job counted for this time, if that is longer than its own.
@@ -344,12 +378,15 @@ impl Load {
         // It may run again, and then most of the work is still to come.
         let first = |share| go_on(share / (1 + LONGER) as f64);
         let outcomes = self.run_for(once, drive, conditions, lab, &first)?;
-        if !is_short(&outcomes) {
-            return self.out_of_memory((once, outcomes), drive, conditions, lab);
+        if self.is_brief {
+            return Ok(outcomes);
         }
+        let Some(factor) = longer(&outcomes) else {
+            return self.out_of_memory((once, outcomes), drive, conditions, lab);
+        };
         let again = |share| go_on((1.0 + share * LONGER as f64) / (1 + LONGER) as f64);
         let longer = Length {
-            most: Some(most * LONGER),
+            most: Some(most * factor),
             ..once
         };
         self.run_for(longer, drive, conditions, lab, &again)
@@ -377,7 +414,12 @@ impl Load {
         let fills = share * rates.fold(0.0, f64::max);
         let ramp = Span::from_seconds(dirty as f64 / fills.max(1.0)).min(FILLING);
         let longer = Length { ramp, ..length };
-        self.run_for(longer, drive, conditions, lab, &to_the_end)
+        let counted = self.run_for(longer, drive, conditions, lab, &to_the_end)?;
+        // Jobs of a given size may end before memory is full: their first runs count.
+        Ok(match counted.iter().any(|one| super::rate_of(one) == 0.0) {
+            true => outcomes,
+            false => counted,
+        })
     }
 
     fn run_for(

@@ -14,6 +14,7 @@ pub(in crate::decide) fn of(
         model: "unvalidated",
         model_text: String::new(),
         meets,
+        screened: false,
         readings: Vec::new(),
         room: None,
         iops,

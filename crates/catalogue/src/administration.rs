@@ -4,6 +4,7 @@
 //! such drives are sold, and their kind is `assumed`. A drive whose file has no model number reports its name.
 
 use model::Span;
+use model::host::PowerState;
 use model::management::{Management, Thermal};
 use model::media::{DriveConfig, Medium};
 
@@ -69,6 +70,7 @@ pub(super) struct Administration {
     pub(super) management: Management,
     pub(super) nvme: NvmeIdentity,
     pub(super) power_loss_protection: Option<bool>,
+    pub(super) power_states: Vec<PowerState>,
 }
 
 /// Reads the administrative keys from the root of a drive file.
@@ -91,7 +93,46 @@ pub(super) fn read(root: &mut Section<'_>, identity: &Identity) -> Administratio
         },
         nvme: nvme(&mut root.section("nvme"), &identity.name),
         power_loss_protection,
+        power_states: match root.has("power_states") {
+            true => power_states(&mut root.section("power_states")),
+            false => Vec::new(),
+        },
     }
+}
+
+/// Reads three lists of equal length: power, entry latency and exit latency of each non-operational state.
+fn power_states(section: &mut Section<'_>) -> Vec<PowerState> {
+    let latency = Span::ZERO..=Span::from_ms(10_000);
+    let power = section.list("power", Watts(0.0)..=Watts(100.0));
+    let entry = section.list("entry", latency.clone());
+    let exit = section.list("exit", latency);
+    if entry.len() != power.len() || exit.len() != power.len() {
+        section.problem(
+            "exit",
+            format!(
+                "{} powers, {} entry latencies and {} exit latencies",
+                power.len(),
+                entry.len(),
+                exit.len()
+            ),
+            "`power`, `entry` and `exit` are lists of one length, one entry for each state",
+        );
+    }
+    if !power.is_sorted_by(|a, b| a.0 > b.0) {
+        section.problem(
+            "power",
+            "power states are not in order",
+            "falling watts: the deepest state is the last one",
+        );
+    }
+    let states = power.into_iter().zip(entry).zip(exit);
+    states
+        .map(|((power, entry), exit)| PowerState {
+            microwatts: libm::round(power.0 * 1e6) as u64,
+            entry,
+            exit,
+        })
+        .collect()
 }
 
 fn thermal(section: &mut Section<'_>) -> Thermal {

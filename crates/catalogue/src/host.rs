@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use model::Span;
 use model::host::{
     Bridge, CompletionMode, Engine, EngineCosts, FileCosts, HostConfig, Hypervisor, IdleState,
-    Noise, PageCacheConfig, ProgramCosts, SchedulerConfig, SchedulerKind, SqPoll,
+    Noise, PageCacheConfig, PowerPolicy, ProgramCosts, SchedulerConfig, SchedulerKind, SqPoll,
 };
 
 use super::Section;
@@ -74,6 +74,9 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     let sq_poll = root
         .has("sq_poll")
         .then(|| read_sq_poll(&mut root.section("sq_poll")));
+    let power_states = root
+        .has("power_states")
+        .then(|| read_power_states(&mut root.section("power_states")));
     HostConfig {
         cores,
         io_queues: None,
@@ -95,6 +98,25 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
         sq_poll,
         scheduler: SchedulerConfig::default(),
         scheduler_costs,
+        power_states,
+        power_transitions: Vec::new(),
+    }
+}
+
+/// Reads the parameters by which Linux lets an idle drive enter power states.
+fn read_power_states(section: &mut Section<'_>) -> PowerPolicy {
+    let longest = Span::from_ms(60_000);
+    let mut pair = |name: &str| {
+        [
+            section.span(&format!("primary_{name}"), Span::ZERO..=longest),
+            section.span(&format!("secondary_{name}"), Span::ZERO..=longest),
+        ]
+    };
+    let (after, tolerance) = (pair("timeout"), pair("tolerance"));
+    PowerPolicy {
+        max_exit: section.span("max_exit", Span::ZERO..=longest),
+        after,
+        tolerance,
     }
 }
 

@@ -359,6 +359,7 @@ fn read_drive(located: &CatalogueFile, role: DriveRole<'_>) -> Result<DriveSheet
         management: administration.management,
         nvme: administration.nvme,
         power_loss_protection: administration.power_loss_protection,
+        power_states: administration.power_states,
         io_queues: identity.io_queues,
         endurance_bytes: identity.endurance_bytes,
         warranty_years: identity.warranty_years,

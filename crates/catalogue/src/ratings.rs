@@ -132,6 +132,16 @@ impl Ratings {
         let found = self.given.iter().find(|(one, _)| *one == rated);
         found.map(|&(_, value)| value)
     }
+
+    /// Returns the ratings at QD1, which depend on the host most, with the same conditions.
+    #[must_use]
+    pub fn at_depth_one(&self) -> Ratings {
+        use RatedQuantity::{ReadLatency, ReadsAtOne, WriteLatency, WritesAtOne};
+        let mut at_one = self.clone();
+        let alone = [ReadLatency, ReadsAtOne, WriteLatency, WritesAtOne];
+        at_one.given.retain(|(rated, _)| alone.contains(rated));
+        at_one
+    }
 }
 
 /// Reads `[ratings]`, if the file has it.

@@ -1,6 +1,6 @@
 //! Contents of a drive or host file: the model's configuration, and every figure with its kind and source.
 
-use model::host::{HostConfig, ProgramCosts};
+use model::host::{HostConfig, PowerPolicy, PowerState, PowerTransition, ProgramCosts};
 use model::management::Management;
 use model::media::{DriveConfig, Medium};
 
@@ -104,6 +104,8 @@ pub struct DriveSheet {
     /// Whether acknowledged data survives a power loss, through capacitors or because there is no volatile cache;
     /// `None` if not published.
     pub power_loss_protection: Option<bool>,
+    /// Non-operational NVMe power states, by falling power; empty if the drive has none.
+    pub power_states: Vec<PowerState>,
     /// I/O queues that the drive offers.
     pub io_queues: u16,
     /// Rated endurance in bytes written, if published.
@@ -148,6 +150,21 @@ pub struct HostSheet {
 }
 
 impl DriveSheet {
+    /// Whether the drive has non-operational power states of NVMe. A SATA drive does not, whatever its family has.
+    pub fn has_power_states(&self) -> bool {
+        !self.power_states.is_empty() && self.interface.contains("NVMe")
+    }
+
+    /// Returns the power state transitions that this host lets an idle drive make; none for a pool or a RAID-0.
+    pub fn power_transitions(&self, host: &HostConfig) -> Vec<PowerTransition> {
+        if !self.has_power_states() {
+            return Vec::new();
+        }
+        let idle = self.config.idle_watts();
+        let transitions = |policy: &PowerPolicy| policy.transitions(&self.power_states, idle);
+        host.power_states.as_ref().map_or(Vec::new(), transitions)
+    }
+
     /// Returns the figure of this dotted key.
     pub fn figure(&self, key: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.key == key)

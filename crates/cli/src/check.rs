@@ -13,6 +13,7 @@ use text::problem::Problems;
 use crate::drive::DriveArgs;
 use crate::each::map_drives;
 use crate::failure::Failure;
+use crate::idle::note_on_power_states;
 use crate::limit::{self, collect_problems};
 use crate::output;
 use crate::seed::SeedArg;
@@ -117,6 +118,7 @@ fn read(args: &Args) -> Result<(Check, Vec<DriveSheet>, Conditions), Problems> {
     problems.0.extend(output::problems(&outputs, &[]).0);
     match (check, host) {
         (Some(check), Some(host)) if problems.0.is_empty() => {
+            note_on_power_states(&drives, &host);
             let conditions = Conditions {
                 host,
                 state: args.state.into(),

@@ -14,6 +14,7 @@ use text::{bounded, foreign};
 
 use crate::drive::{DriveArgs, DrivesAndFiles, load, sort};
 use crate::failure::{Failure, on_command_line};
+use crate::idle::note_on_power_states;
 use crate::limit::{self, collect_problems};
 use crate::output;
 use crate::progress::Progress;
@@ -118,7 +119,11 @@ fn read(args: &Args) -> Result<(Vec<ReportingGroup>, Option<ExplainRequest>), Pr
     let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
-    let request = drive.zip(host).map(|(drive, host)| ExplainRequest {
+    let request = drive.zip(host);
+    if let (Some((drive, host)), true) = (&request, problems.0.is_empty()) {
+        note_on_power_states([drive], host);
+    }
+    let request = request.map(|(drive, host)| ExplainRequest {
         drive,
         host,
         state: args.state.into(),

@@ -20,6 +20,7 @@ use crate::drive::DriveArgs;
 use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
 use crate::fleet;
+use crate::idle::note_on_power_states;
 use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
 use crate::output::{self, write_whole};
@@ -197,6 +198,7 @@ fn read(args: &Args) -> Result<(DriveLoads, Conditions), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     let (load, mut conditions) = args.load.read(counted_for(drives.iter()), &mut problems);
+    note_on_power_states(&drives, &conditions.host);
     if !args.tbw.is_empty() {
         problems.0.push(on_command_line(
             "--tbw is for real drives, whose SMART data --smart reads",

@@ -13,6 +13,7 @@ use text::problem::Problems;
 use crate::drive::DriveArgs;
 use crate::each::in_turn;
 use crate::failure::Failure;
+use crate::idle::note_on_power_states;
 use crate::limit::{self, key_value};
 use crate::output;
 use crate::seed::SeedArg;
@@ -137,6 +138,7 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, MaxRequest), Problems> {
     problems.0.extend(output::problems(&outputs, &[]).0);
     // If they could not be read there is a problem, and nothing runs.
     let host = host.unwrap_or_default();
+    note_on_power_states(&drives, &host);
     let pattern = Pattern::new(
         (&args.rw, args.rwmixread),
         &args.bs,

@@ -12,6 +12,7 @@ use text::problem::Problems;
 use crate::drive::DriveArgs;
 use crate::each::map_drives;
 use crate::failure::Failure;
+use crate::idle::note_on_power_states;
 use crate::limit::{self, key_value};
 use crate::output;
 use crate::seed::SeedArg;
@@ -123,6 +124,7 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, MixRequest), Problems> {
     problems.0.extend(output::problems(&outputs, &[]).0);
     // If it could not be read there is a problem, and nothing runs.
     let host = host.unwrap_or_default();
+    note_on_power_states(&drives, &host);
     let pattern = Pattern::new((&args.rw, 50), &args.bs, &args.options, args.numjobs, &host);
     let in_order = pattern.is_in_order();
     let request = MixRequest {

@@ -16,6 +16,7 @@ use workload::trace::{self, Columns, FORMATS, Options, Trace};
 use crate::drive::{DriveArgs, sort};
 use crate::failure::{Failure, on_command_line};
 use crate::fault::FaultArgs;
+use crate::idle::note_on_power_states;
 use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
@@ -305,6 +306,7 @@ fn prepare(args: &Args) -> Result<ReplayInputs, Problems> {
         problems.0.extend(more.0);
         HostSheet::default()
     });
+    note_on_power_states(&drives, &host);
     let machines = drives
         .iter()
         .map(|sheet| Machine::new(sheet, &host))

@@ -31,7 +31,7 @@ use crate::drive::{DriveArgs, is_drive, sort};
 use crate::failure::Failure;
 use crate::fault::FaultArgs;
 use crate::heat::HeatArgs;
-use crate::idle::note_on_power_states;
+use crate::idle::note_on_power_states_of_jobs;
 use crate::memory::with_memory;
 use crate::output::{self, remark, write_whole};
 use crate::scheduler::{SchedulerArg, with_scheduler};
@@ -293,7 +293,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     let state = args.state.chosen(|start| start.before_jobs(&set.jobs));
-    note_on_power_states(&drives, &set.jobs);
+    note_on_power_states_of_jobs(&drives, &host, &set.jobs);
     let scenario = |(drive, faults): (&DriveSheet, Vec<RunFault>)| Scenario {
         machine: Machine::new(drive, &host),
         state,

@@ -118,6 +118,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     state: Option<State>,
 
+    /// Let idle drives enter power states, as Linux does on a desktop computer: the first command, and a command after
+    /// 100 ms without one, waits until the drive is awake
+    #[arg(long)]
+    power_states: bool,
+
     #[command(flatten)]
     seed: SeedArg,
 }

@@ -66,6 +66,7 @@ impl Machine {
     pub fn new(drive: &DriveSheet, host: &HostSheet) -> Machine {
         let config = HostConfig {
             io_queues: NonZeroU16::new(drive.io_queues),
+            power_transitions: drive.power_transitions(&host.config),
             ..host.config.clone()
         };
         Machine {

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use model::engine::Workload;
 use model::host::{
-    Engine, FileConfig, FileCosts, Files, HostConfig, HostPath, Scheduler, SchedulerKind,
-    ThreadConfig,
+    Engine, FileConfig, FileCosts, Files, HostConfig, HostPath, PowerManaged, Scheduler,
+    SchedulerKind, ThreadConfig,
 };
 use model::{Device, Gauge, Span, Time};
 use text::problem::Problems;
@@ -92,6 +92,23 @@ pub(crate) fn play<D: Device, W: Workload>(
     count_from: Time,
     look: &dyn Fn(&W, Time) -> ControlFlow<()>,
 ) -> Result<RunResult<W>, Problems> {
+    let transitions = &around.host.power_transitions;
+    if transitions.is_empty() {
+        return play_scheduled(device, around, workload, count_from, look);
+    }
+    // Behind a pointer, so that the other runs are compiled once.
+    let managed: Box<dyn Device + '_> = Box::new(PowerManaged::new(device, transitions.clone()));
+    play_scheduled(managed, around, workload, count_from, look)
+}
+
+/// Runs a workload on a device behind the host's scheduler, if it has one.
+fn play_scheduled<D: Device, W: Workload>(
+    device: D,
+    around: &Surroundings<'_>,
+    workload: W,
+    count_from: Time,
+    look: &dyn Fn(&W, Time) -> ControlFlow<()>,
+) -> Result<RunResult<W>, Problems> {
     if around.host.scheduler.kind != SchedulerKind::None {
         // Behind a pointer, so that the other runs are compiled once.
         let scheduled: Box<dyn Device + '_> =
@@ -101,7 +118,7 @@ pub(crate) fn play<D: Device, W: Workload>(
     play_behind(device, around, workload, count_from, look)
 }
 
-/// Runs a workload on a device behind the host's scheduler, if it has one.
+/// Runs a workload on a device behind the host path, and behind the threads' files.
 fn play_behind<D: Device, W: Workload>(
     device: D,
     around: &Surroundings<'_>,

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use catalogue::DriveSheet;
+use model::host::PowerTransition;
 use model::media::Precondition;
 
 /// Place of a drive's data.
@@ -39,6 +40,8 @@ pub struct Setup {
     pub seed: u64,
     /// Whether a pool may be opened without a missing log; data that only the log has is then lost.
     pub accept_loss: bool,
+    /// Power state transitions of an idle drive; empty if the host lets it enter no power states. Pools have none.
+    pub power_transitions: Vec<PowerTransition>,
 }
 
 impl Setup {
@@ -55,6 +58,7 @@ impl Setup {
             precondition: None,
             seed: 1,
             accept_loss: false,
+            power_transitions: Vec::new(),
         }
     }
 }

@@ -207,6 +207,10 @@ pub enum Gauge {
     ThermalThrottleSeconds,
     /// Level, mean: share of physical pages that are erased and ready, 0 to 1.
     FreeShare,
+    /// Cumulative: seconds in non-operational power states, if the host lets the drive enter them.
+    LowPowerSeconds,
+    /// Cumulative: how often a command has woken the drive from a non-operational power state.
+    WakeUps,
 }
 
 impl Gauge {
@@ -247,6 +251,8 @@ impl Gauge {
             Gauge::Celsius => "celsius",
             Gauge::ThermalThrottleSeconds => "thermal_throttle_seconds",
             Gauge::FreeShare => "free_share",
+            Gauge::LowPowerSeconds => "low_power_seconds",
+            Gauge::WakeUps => "wake_ups",
         }
     }
 

@@ -1,6 +1,7 @@
 //! Management operations of a drive, tested through the public interface.
 
 use model::engine::{Workload, run};
+use model::host::PowerTransition;
 use model::management::{
     LbaFormat, Lifetime, ManagedDrive, Management, OperationKind, Refusal, RelativePerformance,
     SanitizeStatus, Thermal,
@@ -565,4 +566,37 @@ fn a_raid_passes_settings_to_its_members() {
     let done = Load::new(Op::Write, 1 << 20, 8, Time::ZERO, 1.0).on(&mut drive, Time::ZERO);
     // Twice 1.25 GB/s.
     close_to(done.bytes_per_second, 2.5e9, 0.03, "both governed");
+}
+
+/// A served drive wakes late: before its first command, and after an idle time; a format changes nothing about it.
+#[test]
+fn a_managed_drive_enters_power_states() {
+    let config = DriveConfig::Ram(RamConfig {
+        bytes: 1 << 30,
+        per_command: Span::from_us(100),
+        picoseconds_per_byte: 0,
+    });
+    let mut drive = managed(&config);
+    drive.set_power_transitions(vec![PowerTransition {
+        after: Span::from_ms(100),
+        entry: Span::from_ms(2),
+        exit: Span::from_ms(8),
+        saved_microwatts: 0,
+    }]);
+    let mut latency = |at_ms: u64| {
+        let at = Time::ZERO + Span::from_ms(at_ms);
+        drive.submit(at, Command::read(0, 0, 4096));
+        let mut done = Vec::new();
+        while done.is_empty() {
+            let next = drive.next_event();
+            drive.advance(next, next, &mut done);
+        }
+        if at_ms == 50 {
+            drive.format(done[0].at, 0).expect("it is idle");
+        }
+        done[0].at.since(at)
+    };
+    let (quick, late) = (Span::from_us(100), Span::from_us(8_100));
+    let latencies = [0, 50, 100, 1000].map(&mut latency);
+    assert_eq!(latencies, [late, quick, quick, late]);
 }

@@ -92,6 +92,24 @@ pub fn drive(fitted: &FitResult, width: Width) -> String {
     text
 }
 
+/// Returns the host on which a drive meets its ratings, and the ratings at QD1 on the typical host.
+fn rated_on(made: &FromSheet) -> String {
+    let on = format!("The ratings hold on the host {}.", made.host);
+    if made.typical.is_empty() {
+        return on;
+    }
+    let typical = made.typical.iter().map(|it| {
+        let (key, model) = (it.rated.key(), it.rated.words(it.model));
+        format!("{key} {model} ({:+.1} %)", it.error() * 100.0)
+    });
+    let typical: Vec<String> = typical.collect();
+    format!(
+        "{on} On the host {}, whose cores sleep: {}.",
+        catalogue::TYPICAL_HOST,
+        typical.join(", ")
+    )
+}
+
 /// Returns a drive from its data sheet: each rating with the model's value, the solved figures, and the origin of the
 /// others.
 pub fn sheet(sheet: &DataSheet, made: &FromSheet, width: Width) -> String {
@@ -114,8 +132,9 @@ pub fn sheet(sheet: &DataSheet, made: &FromSheet, width: Width) -> String {
     let own: Vec<&str> = own.map(|it| &*it.key).filter(|key| !put(key)).collect();
     let lent = made.drive.figures.iter().filter(|figure| figure.inherited);
     format!(
-        "{}\n\n{}\n\n{}\n{}",
+        "{}\n\n{}\n\n{}\n\n{}\n{}",
         folded(&ratings, 0, width),
+        paragraph("", &rated_on(made), width),
         folded(&solved, 2, width),
         paragraph("The sheet's: ", &format!("{}.", own.join(", ")), width),
         paragraph(

@@ -94,6 +94,13 @@ fn a_sheet_becomes_a_drive_with_its_ratings() {
     for met in &first.met {
         assert!(met.error().abs() < fit::TOLERANCE, "{met:?}");
     }
+    // The host on which the ratings hold is named, and those at QD1 are missed on the typical one.
+    assert_eq!(first.host, HOST);
+    let typical: Vec<_> = first.typical.iter().map(|it| it.rated).collect();
+    let at_one = [RatedQuantity::ReadLatency, RatedQuantity::WriteLatency];
+    assert_eq!(typical, at_one);
+    let write = first.typical[1].error();
+    assert!((0.1..0.5).contains(&write), "{write}");
     // A longer latency of reads sets only a longer sense time.
     let figure = |key: &str| first.drive.figure(key).expect("it has one").clone();
     let read = figure("nand.medium.read");

@@ -79,6 +79,7 @@ pub(super) fn pool_sheet(
             ..common.nvme
         },
         power_loss_protection: Some(protected),
+        power_states: Vec::new(),
         io_queues: each().map(|it| it.io_queues).min().unwrap_or(1),
         endurance_bytes: None,
         warranty_years: None,

@@ -4,6 +4,7 @@ use catalogue::{DriveSheet, Settings};
 use lab::scripted::of_line;
 use live::protocol::{Address, AddressKind, Protocol, Service};
 use live::{Setup, StoreChoice};
+use model::host::PowerTransition;
 use text::problem::Problems;
 use workload::faults::{DriveNames, Fault, Target, Timing};
 
@@ -133,6 +134,11 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
             0 => sheet.id.clone(),
             _ => format!("{}-{}", sheet.id, before + 1),
         };
+        let power_transitions = power_transitions(&sheet, args.power_states);
+        let power_transitions = power_transitions.unwrap_or_else(|more| {
+            problems.0.extend(more.0);
+            Vec::new()
+        });
         let store = args.store.get(index).map_or("memory", String::as_str);
         let setup = Setup {
             serial: sheet.nvme.serial(u64::from(sum_of(&name))),
@@ -148,10 +154,29 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
             precondition: args.state.map(Into::into),
             seed: args.seed.seed + index as u64,
             accept_loss: args.accept_loss,
+            power_transitions,
         };
         setups.push(setup);
     }
     setups
+}
+
+/// Returns the power state transitions of a drive on a desktop computer, if they are requested.
+fn power_transitions(
+    sheet: &DriveSheet,
+    requested: bool,
+) -> Result<Vec<PowerTransition>, Problems> {
+    if !requested {
+        return Ok(Vec::new());
+    }
+    let transitions = sheet.power_transitions(&catalogue::host("linux-desktop")?.config);
+    if transitions.is_empty() {
+        return Err(Problems(vec![on_command_line(
+            format!("--power-states: {} has no power states", sheet.id),
+            "a single NVMe drive with [power_states] in its file, such as 970evo-500; or leave the option out",
+        )]));
+    }
+    Ok(transitions)
 }
 
 /// Returns the drive with its settings, and the number of its LBA format if one is requested. The drive itself keeps

@@ -31,6 +31,8 @@ fn bad_arguments_and_foreign_stores_are_refused() {
         &["p4800x-375", "--nbd", &nbd, "--size", "400G"],
         "a multiple of 4096",
     );
+    let states = ["p4800x-375", "--nbd", &nbd, "--power-states"];
+    refused(&states, "has no power states");
     let both = ["p4800x-375", "--nbd", &nbd, "--compensate", "--speed", "0"];
     refused(&both, "leave one of them out");
     let store = path("foreign.img");

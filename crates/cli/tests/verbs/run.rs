@@ -324,17 +324,60 @@ fn a_figure_of_heat_that_is_set_is_said_to_change_nothing() {
     );
 }
 
-/// No drive has power states: a run whose pauses would have a client drive enter one says so.
+/// Runs 4 reads with pauses on a drive and a host; returns the messages, and the mean latency in milliseconds.
+fn paused(drive: &str, host: &str, pause: &str) -> (String, f64) {
+    let think = format!("--thinktime={pause}");
+    let run = [
+        "run",
+        drive,
+        "--host",
+        host,
+        "--direct=1",
+        "--rw=randread",
+        "--bs=4k",
+        "--number_ios=4",
+        "--name=r",
+        "--output-format=json",
+        &think,
+    ];
+    let output = drivelab(&run);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let mean = json["jobs"][0]["read"]["clat_ns"]["mean"].as_f64();
+    let messages = text(&output.stderr).split_whitespace().collect::<Vec<_>>();
+    (messages.join(" "), mean.expect("a latency") * 1e-6)
+}
+
+/// A server leaves power states out, and says so if a client drive pauses for long enough.
 #[test]
-fn pauses_of_client_drives_say_that_power_states_are_left_out() {
-    let paused = |drive: &str, pause: &str| {
-        let think = format!("--thinktime={pause}");
-        let fixed = ["run", drive, "--rw=randread", "--bs=4k", "--direct=1"];
-        let output = drivelab(&[&fixed[..], &["--number_ios=5", &think]].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        text(&output.stderr).contains("power states during pauses")
+fn a_server_leaves_power_states_out_and_says_so() {
+    let told = |drive: &str, pause: &str| {
+        let (messages, mean) = paused(drive, "linux", pause);
+        assert!(mean < 1.0, "{drive} {pause}: {mean} ms");
+        messages.contains("power states during pauses")
     };
-    assert!(paused("970evo-500", "2s"));
-    assert!(!paused("970evo-500", "10ms"));
-    assert!(!paused("p3700-1600", "2s"));
+    assert!(told("970evo-500", "2s"));
+    assert!(!told("970evo-500", "10ms"));
+    assert!(!told("p3700-1600", "2s"));
+    // A SATA drive, although its family has power states.
+    assert!(!told("860evo-1000", "2s"));
+}
+
+#[test]
+fn on_a_desktop_computer_an_idle_drive_wakes_late() {
+    for (drive, pause, within) in [
+        ("970evo-500", "2s", 8.0..8.5),
+        // The first of four commands waits, those after 10 ms do not.
+        ("970evo-500", "10ms", 2.0..2.5),
+        // Two states: 45 ms before the first command, and 10 ms after a pause of 1 s.
+        ("sn770-1000", "1s", 18.75..19.25),
+        // Drives for data centres have no power states.
+        ("p3700-1600", "2s", 0.0..1.0),
+        ("p4800x-375", "2s", 0.0..1.0),
+    ] {
+        let (messages, mean) = paused(drive, "linux-desktop", pause);
+        assert!(within.contains(&mean), "{drive} {pause}: {mean} ms");
+        let told = messages.contains("lets idle drives enter power states");
+        assert_eq!(told, within.end > 1.0, "{drive}: {messages}");
+    }
 }

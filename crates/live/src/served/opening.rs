@@ -72,7 +72,8 @@ impl Setup {
             state.lifetime.clone(),
         );
         let origin = self.name.clone();
-        let drive = drive.map_err(|refusal| Problems::whole(&origin, refusal.to_string()))?;
+        let mut drive = drive.map_err(|refusal| Problems::whole(&origin, refusal.to_string()))?;
+        drive.set_power_transitions(self.power_transitions.clone());
         let made = opened.made.clone();
         let problem = |error: io::Error| Problems::whole(origin, error.to_string());
         let cache = self.sheet.config.volatile_bytes();

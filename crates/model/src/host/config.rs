@@ -6,6 +6,7 @@ use core::num::NonZeroU16;
 use alloc::vec::Vec;
 
 use super::files::{FileCosts, PageCacheConfig};
+use super::power_states::{PowerPolicy, PowerTransition};
 use super::scheduler::SchedulerConfig;
 use crate::time::Span;
 
@@ -240,6 +241,18 @@ pub struct HostConfig {
     /// not state them.
     #[cfg_attr(feature = "serde", serde(default))]
     pub scheduler_costs: Option<[Span; 4]>,
+    /// How the host lets an idle drive enter power states; `None` if it does not.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub power_states: Option<PowerPolicy>,
+    /// Power state transitions of this drive under [`HostConfig::power_states`]; empty if it has none.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    pub power_transitions: Vec<PowerTransition>,
 }
 
 impl HostConfig {

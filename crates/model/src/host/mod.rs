@@ -20,6 +20,7 @@ mod config;
 mod core;
 mod files;
 mod path;
+mod power_states;
 mod program;
 mod scheduler;
 
@@ -32,5 +33,6 @@ pub use files::{
     Advice, Blocking, Durable, FileConfig, FileCosts, Files, Filesystem, PageCacheConfig,
 };
 pub use path::HostPath;
+pub use power_states::{PowerManaged, PowerPolicy, PowerState, PowerTransition};
 pub use program::ProgramCosts;
 pub use scheduler::{Scheduler, SchedulerConfig, SchedulerKind};

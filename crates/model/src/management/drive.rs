@@ -12,6 +12,7 @@ use super::refusal::Refusal;
 use super::{LbaFormat, Management};
 use crate::command::{Command, Completion, Op};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
+use crate::host::{PowerManaged, PowerTransition};
 use crate::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
 use crate::time::{Span, Time};
 
@@ -90,7 +91,7 @@ impl Gauges for DriveReadings {
 }
 
 impl DriveReadings {
-    fn from_drive(drive: &Drive, now: Time) -> DriveReadings {
+    fn from_drive(drive: &impl Device, now: Time) -> DriveReadings {
         let mut readings = DriveReadings::default();
         drive.inspect(now, &mut readings);
         readings
@@ -135,7 +136,7 @@ fn built(
 /// A drive under management. See the head of this module.
 #[derive(Clone, Debug)]
 pub struct ManagedDrive {
-    drive: Drive,
+    drive: PowerManaged<Drive>,
     /// Configuration from the catalogue: in its first format, without settings that were changed later.
     config: DriveConfig,
     management: Management,
@@ -176,7 +177,10 @@ impl ManagedDrive {
         ))?;
         let now = Time::ZERO;
         Ok(ManagedDrive {
-            drive: built(config, format, state, seed, lifetime.percentage_used),
+            drive: PowerManaged::new(
+                built(config, format, state, seed, lifetime.percentage_used),
+                Vec::new(),
+            ),
             config: config.clone(),
             celsius: management.thermal.ambient_celsius,
             management: management.clone(),
@@ -199,7 +203,12 @@ impl ManagedDrive {
 
     /// Returns the drive itself.
     pub fn drive(&self) -> &Drive {
-        &self.drive
+        self.drive.device()
+    }
+
+    /// Lets the drive enter power states by itself. Call it before the first command.
+    pub fn set_power_transitions(&mut self, transitions: Vec<PowerTransition>) {
+        self.drive.set_transitions(transitions);
     }
 
     /// Returns the management features that the drive offers.
@@ -262,11 +271,11 @@ impl ManagedDrive {
         let mut counted = Counters::default();
         self.drive.inspect(now, &mut counted);
         let fresh = Precondition::Fresh;
-        self.drive = built(&self.config, format, fresh, self.seed, used);
+        *self.drive.device_mut() = built(&self.config, format, fresh, self.seed, used);
         // A drive without a governor has no limit to set.
         let _ = self.govern();
         if let Some(since) = self.switched_on {
-            self.drive.power_on(since);
+            self.drive.device_mut().power_on(since);
         }
         self.restore_counters(now, counted);
         self.lifetime.lba_format = number;
@@ -347,7 +356,7 @@ impl ManagedDrive {
 
     fn govern(&mut self) -> Result<(), Refusal> {
         match self.effective_limit() {
-            Some(watts) => self.drive.set_power_limit(watts),
+            Some(watts) => self.drive.device_mut().set_power_limit(watts),
             None => Ok(()),
         }
     }
@@ -357,7 +366,7 @@ impl ManagedDrive {
     /// # Errors
     /// If the medium does not wear, or the percentage is not in 0 to 1000.
     pub fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
-        self.drive.set_percentage_used(percent)
+        self.drive.device_mut().set_percentage_used(percent)
     }
 
     /// Sets the temperature of the air around the drive.
@@ -372,18 +381,18 @@ impl ManagedDrive {
         self.lifetime.power_cycles += 1;
         self.lifetime.unsafe_shutdowns += 1;
         self.switched_on = Some(now);
-        self.drive.power_on(now);
+        self.drive.device_mut().power_on(now);
     }
 
     /// Restarts the background work that follows a power-on, without a power-on.
     pub fn begin_refresh(&mut self, now: Time) {
         self.switched_on = Some(now);
-        self.drive.power_on(now);
+        self.drive.device_mut().power_on(now);
     }
 
     /// Computes in advance what the drive would compute at its first write: see [`MediumDrive::prepare`].
     pub fn prepare(&mut self) {
-        self.drive.prepare();
+        self.drive.device_mut().prepare();
     }
 
     /// Counts data that could not be read, with its entry in the error log.

@@ -356,6 +356,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
             log_pages: Default::default(),
         },
         power_loss_protection: None,
+        power_states: Vec::new(),
         fit: None,
         sheet: None,
         ratings: None,

@@ -51,6 +51,10 @@ pub struct FromSheet {
     pub solved: Vec<SolvedFigure>,
     /// Every rating with the model's value.
     pub met: Vec<RatingResult>,
+    /// Name of the host on which the model meets the ratings.
+    pub host: String,
+    /// Ratings at QD1 with the model's value on the typical host; empty if the ratings hold on that host.
+    pub typical: Vec<RatingResult>,
     /// The resulting drive.
     pub drive: DriveSheet,
     /// Catalogue file of the drive.
@@ -324,6 +328,13 @@ pub fn from_sheet(
         }
     }
     let (drive, toml) = sheet.with_figures(&solving.solved)?;
+    let typical = match host.id == catalogue::TYPICAL_HOST {
+        true => Vec::new(),
+        false => {
+            let typical = catalogue::host(catalogue::TYPICAL_HOST)?;
+            met(&lab, &drive, &sheet.ratings.at_depth_one(), &typical)?
+        }
+    };
     let met = met(&lab, &drive, &sheet.ratings, host)?;
     let off = met.iter().filter(|met| met.error().abs() > TOLERANCE);
     let problems = off.map(|met| {
@@ -344,6 +355,8 @@ pub fn from_sheet(
     Problems(problems.collect()).or(FromSheet {
         solved: solving.solved,
         met,
+        host: host.id.clone(),
+        typical,
         drive,
         toml,
     })

@@ -266,7 +266,7 @@ fn a_load_without_synchronous_writes_needs_no_log() {
     let output = drivelab_in(folder.path(), &[&asked[..], &load].concat());
     let said = text(&output.stdout);
     assert!(
-        said.starts_with("You need no log for async.fio: none of its writes"),
+        said.starts_with("You need no log for async.fio: a log stores only synchronous writes, and this load has none."),
         "{said}"
     );
     let said = first_line(

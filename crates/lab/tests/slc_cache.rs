@@ -2,9 +2,9 @@
 //! cells, and writes beyond it wait until it is emptied.
 
 use lab::{Lab, Machine, Scenario, to_the_end};
-use model::Time;
 use model::host::HostConfig;
 use model::media::{DriveConfig, Medium, Precondition};
+use model::{Span, Time};
 use workload::job::{BlockSizes, Job, Mix};
 
 /// Cache sizes in bytes of drives whose size is in the source of a figure and not among the ratings.
@@ -115,5 +115,39 @@ fn a_smaller_drive_has_as_large_a_share_of_slc_blocks() {
         assert!(small.capacity_bytes() < 20 << 30, "{name}");
         let ratio = share_cached(&small) / share_cached(&whole);
         assert!((0.9..1.15).contains(&ratio), "{name}: {ratio}");
+    }
+}
+
+/// Returns the time of 41 random writes of this size with a flush between two of them, if a pSLC program of a page takes
+/// this long.
+fn synced(block: u32, program: Span) -> Span {
+    let sheet = catalogue::drive("990pro-2000").expect("built in");
+    let mut config = sheet.config.shrunk(64 << 30);
+    let DriveConfig::Nand(nand) = &mut config else {
+        panic!("flash");
+    };
+    nand.slc.as_mut().expect("a cache").program = program;
+    let job = Job {
+        mix: Mix::Write,
+        random: true,
+        block_sizes: [0; 3].map(|_| BlockSizes::Fixed(block)),
+        block_align: [block; 3],
+        fdatasync: 1,
+        number_ios: Some(41),
+        ..Job::default()
+    };
+    let machine = Machine::from_configs("a drive", config, HostConfig::default());
+    let scenario = Scenario::jobs(machine, Precondition::Fresh, vec![job], 1);
+    let outcome = Lab::new().run(&scenario).expect("it runs");
+    outcome.end.since(Time::ZERO)
+}
+
+/// A page of 48 KiB in pSLC mode is three programs of 16 KiB, and a flush waits for those that have data.
+#[test]
+fn a_flush_programs_only_the_part_of_a_page_that_has_data() {
+    let ms = Span::from_ms;
+    for (block, programs) in [(4 << 10, 1), (16 << 10, 1), (20 << 10, 2), (48 << 10, 3)] {
+        let longer = synced(block, ms(6)) - synced(block, ms(3));
+        assert_eq!(longer, ms(40 * programs), "{block} B");
     }
 }

@@ -288,11 +288,24 @@ pub struct SlcCache {
     pub bits: u32,
     /// Sensing a pSLC page.
     pub read: Span,
-    /// Programming a multi-plane page in pSLC mode.
+    /// Programming a multi-plane page in pSLC mode: one program for each bit that the cells hold otherwise, one after
+    /// the other.
     pub program: Span,
     /// If the cache is full: whether the host waits until blocks of it have been emptied (true), or writes ordinary
     /// blocks.
     pub folds: bool,
+}
+
+impl SlcCache {
+    /// Returns the time to program a page of `slots` units of which only the first `used` hold data: pSLC programs
+    /// without data are left out.
+    pub(super) fn program_time(&self, used: u32, slots: u32) -> Span {
+        let programs = (used * self.bits).div_ceil(slots).clamp(1, self.bits);
+        match programs == self.bits {
+            true => self.program,
+            false => Span::from_ns(self.program.ns() * u64::from(programs) / u64::from(self.bits)),
+        }
+    }
 }
 
 /// Patrol read, refresh and other background work of one die, at random times.

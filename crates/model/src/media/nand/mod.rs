@@ -419,12 +419,12 @@ impl Nand {
         let (Some(writer), Some(slot)) = (writer, page) else {
             unreachable!("{die:?} may program and has no page");
         };
-        let program = match (writer, &self.config.slc) {
-            (Writer::Slc, Some(slc)) => slc.program,
-            _ => shared.array.program_time(slot),
-        };
         self.collector.pay(die, &shared.ftl);
         let units = self.buffer.take_page(now, die, shared);
+        let program = match (writer, &self.config.slc) {
+            (Writer::Slc, Some(slc)) => slc.program_time(units, self.shape.page_slots),
+            _ => shared.array.program_time(slot),
+        };
         self.next_die = Die((die.0 + 1) % self.shape.dies);
         let loading = RegisterLoad {
             work: DieWork::Program(slot),

@@ -24,7 +24,6 @@ use text::terminal::paragraph;
 use crate::drive::{DriveArgs, load as load_drive};
 use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
-use crate::idle::note_on_power_states;
 use crate::life::years;
 use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
@@ -384,7 +383,7 @@ fn read(args: &Args) -> Result<(CandidateSet, ChooseRequest), Problems> {
     let found = candidates(args, &mut problems);
     let usual = counted_for(found.drives.iter().map(|one| &one.sheet));
     let (mut load, mut conditions) = args.load.read(usual, &mut problems);
-    note_on_power_states(found.drives.iter().map(|one| &one.sheet), &conditions.host);
+    crate::idle::note_on_power_states(found.drives.iter().map(|one| &one.sheet), &conditions.host);
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(profile) = &args.profile {

@@ -571,19 +571,18 @@ fn a_raid_passes_settings_to_its_members() {
 /// A served drive wakes late: before its first command, and after an idle time; a format changes nothing about it.
 #[test]
 fn a_managed_drive_enters_power_states() {
-    let config = DriveConfig::Ram(RamConfig {
+    let mut drive = managed(&DriveConfig::Ram(RamConfig {
         bytes: 1 << 30,
         per_command: Span::from_us(100),
         picoseconds_per_byte: 0,
-    });
-    let mut drive = managed(&config);
+    }));
     drive.set_power_transitions(vec![PowerTransition {
         after: Span::from_ms(100),
         entry: Span::from_ms(2),
         exit: Span::from_ms(8),
         saved_microwatts: 0,
     }]);
-    let mut latency = |at_ms: u64| {
+    let mut latency = |at_ms| {
         let at = Time::ZERO + Span::from_ms(at_ms);
         drive.submit(at, Command::read(0, 0, 4096));
         let mut done = Vec::new();
@@ -596,7 +595,6 @@ fn a_managed_drive_enters_power_states() {
         }
         done[0].at.since(at)
     };
-    let (quick, late) = (Span::from_us(100), Span::from_us(8_100));
     let latencies = [0, 50, 100, 1000].map(&mut latency);
-    assert_eq!(latencies, [late, quick, quick, late]);
+    assert_eq!(latencies, [8_100, 100, 100, 8_100].map(Span::from_us));
 }

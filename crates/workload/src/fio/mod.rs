@@ -67,7 +67,8 @@ pub struct JobSet {
 ///
 /// Options before the first `--name` are global and also apply to the first file. Without `--name` and without files,
 /// they form one job. If `sections` are given, only these are read (`--section`). The first job of every further file
-/// waits for the jobs before it.
+/// waits for the jobs before it. Without files, jobs that give neither `direct` nor `buffered` are direct
+/// (decision 0212).
 ///
 /// # Errors
 /// All problems in all inputs.
@@ -94,6 +95,7 @@ pub fn read_overridden(
 ) -> Result<JobSet, Problems> {
     let mut reader = JobReader::new(surroundings);
     reader.sections = sections.to_vec();
+    reader.base.direct_by_default = files.is_empty();
     reader.command_line(arguments, files.is_empty());
     reader.overriding = command_line::options(overriding, true);
     for (index, path) in files.iter().enumerate() {

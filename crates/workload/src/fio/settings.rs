@@ -24,6 +24,8 @@ pub(super) struct Settings {
     pub job: Job,
     /// Whether `direct=0` or `buffered=1` is given.
     pub says_buffered: bool,
+    /// Whether the options are a command line without a job file: direct I/O is then the default.
+    pub direct_by_default: bool,
     /// Advice by `fadvise_hint`; `None` follows the job's accesses.
     pub advice: Option<Advice>,
     pub bs: [u64; 3],
@@ -68,6 +70,7 @@ impl Default for Settings {
         Settings {
             job,
             says_buffered: false,
+            direct_by_default: false,
             advice: None,
             bs: [4096; 3],
             min_bs: [None; 3],
@@ -418,9 +421,17 @@ impl Settings {
         unlike.extend(engine.stands_in.map(String::from));
         let buffered = self.is_cached();
         let plays = !self.iolog.path.as_os_str().is_empty();
-        let cached = buffered && !plays;
+        // Some loads cannot be direct, and a sync means little without a page cache.
+        let synced = self.job.syncs() && self.job.mix == Mix::Write;
+        let asked = self.says_buffered || engine.mapped || synced || self.job.whole_pages;
+        let cached = buffered && !plays && (asked || !self.direct_by_default);
         if cached {
             self.finish_cached(notes);
+        } else if buffered && !plays {
+            unlike.push(
+                "options without a job file measure the drive itself (direct=1), whereas fio's default is buffered I/O: direct=0 selects the page cache"
+                    .into(),
+            );
         } else if buffered {
             unlike.push(
                 "buffered I/O of a recorded list (read_iolog) has no model and is run as direct=1"

@@ -288,6 +288,32 @@ fn blocks_of_a_format_with_metadata_stand_for_their_data() {
     assert!(plain.is_err());
 }
 
+/// Options without a job file measure the drive itself, with a warning, unless they ask for the page cache or need it.
+#[test]
+fn options_without_a_job_file_are_direct() {
+    let of = |options: &str| {
+        let arguments: Vec<String> = options.split(' ').map(String::from).collect();
+        let set = read(&arguments, &[], &[], &HERE).expect("right");
+        let told = set
+            .warnings
+            .iter()
+            .any(|what| what.starts_with("options without a job file measure the drive itself"));
+        (set.jobs[0].direct, told)
+    };
+    assert_eq!(of("--rw=read --size=1m"), (true, true));
+    assert_eq!(of("--name=a --rw=randwrite --size=1m"), (true, true));
+    assert_eq!(of("--rw=read --size=1m --direct=1"), (true, false));
+    for buffered in [
+        "--direct=0 --rw=read",
+        "--rw=read --buffered=1",
+        "--ioengine=mmap --rw=read",
+        "--rw=write --fdatasync=1",
+        "--rw=write --bs=2300",
+    ] {
+        assert_eq!(of(&format!("{buffered} --size=1m")), (false, false));
+    }
+}
+
 /// A pass over a whole drive in blocks of 3 bytes is what fio does too; a remark says how long it is.
 #[test]
 fn a_pass_of_more_than_a_thousand_million_blocks_is_told() {

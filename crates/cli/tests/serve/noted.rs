@@ -146,3 +146,24 @@ fn a_note_that_could_not_be_written_is_written_later() {
     rig.aside("p4801x-100.0", false);
     refused(MIRROR, &rig.store(), "p4801x-100.1 has missed writes");
 }
+
+/// A mirrored log that lost both copies is not used. The server says so, and what to do.
+#[test]
+fn a_log_that_is_not_used_is_reported_and_is_used_after_a_restart() {
+    let pool = "intent-log(main=mirror(2*950pro-256), log=mirror(2*p4801x-100); ram=100MiB)";
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(pool);
+    write(&mut client, 1);
+    flush(&mut client);
+    for copy in ["p4801x-100.0", "p4801x-100.1"] {
+        rig.ok(&format!("{copy}: dies"));
+    }
+    write(&mut client, 2);
+    flush(&mut client);
+    wait_for(&rig, "log failed and intent-log does not use it");
+    assert!(rig.log().contains("after a restart of the server"));
+    kill(server);
+    let (_server, mut client) = rig.serve(pool);
+    check(&mut client, 2);
+    assert!(!rig.log().contains("does not use"), "{}", rig.log());
+}

@@ -73,6 +73,11 @@ impl ServedDevice {
                 is(Condition::Degraded, format!("{name} does not answer"));
             }
         }
+        if let Machine::Pool(pool) = &self.machine {
+            for log in pool.unused_logs() {
+                is(Condition::Degraded, format!("its log {log} is not used"));
+            }
+        }
         if warning.read_only && !full {
             is(Condition::ReadOnly, "it rejects writes".into());
         }

@@ -18,7 +18,7 @@ use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
 use super::disk::MemberDisk;
 use super::findings;
 use super::noted::Note;
-use super::resync::Resync;
+use super::resync::{Resync, unused_logs};
 use super::room::{MOST, PoolSpace};
 use crate::clock::Wall;
 use crate::store::{SavedState, save};
@@ -462,6 +462,12 @@ impl ServedPool {
     pub(super) fn dead(&self) -> impl Iterator<Item = &str> {
         let members = self.stores.iter().zip(self.pool.members());
         { members }.filter_map(|(store, member)| member.is_dead().then_some(&*store.name))
+    }
+
+    /// Returns the names of the log devices that are not used because they failed or were absent.
+    pub(super) fn unused_logs(&self) -> impl Iterator<Item = String> {
+        let unused = unused_logs(self.pool.tiers());
+        unused.map(|(tier, log)| findings::child(&self.config, usize::from(tier), log))
     }
 
     /// Takes an error of the host for a member's store.

@@ -1,4 +1,4 @@
-//! Messages on the resync of stale mirror members of a pool.
+//! Messages on the resync of stale mirror members of a pool, and on log devices that are not used.
 
 use model::Span;
 use model::media::DriveConfig;
@@ -6,6 +6,9 @@ use model::tier::{AnyTier, PoolConfig};
 
 use super::findings;
 use crate::clock::Wall;
+
+/// Maximum number of log devices that are checked.
+const MOST_LOGS: u16 = 32;
 
 /// Interval between messages.
 const AGAIN: Span = Span::from_ms(10_000);
@@ -15,6 +18,8 @@ const AGAIN: Span = Span::from_ms(10_000);
 pub(super) struct Resync {
     /// Mirror members that were not in sync, with the number of their tier.
     stale: Vec<(u16, u16)>,
+    /// Log devices that were not used, as children of a tier.
+    unused: Vec<(u16, u16)>,
     next: Wall,
     /// Time of the last progress message. It prevents two messages at one time, which at the end is a time without
     /// end.
@@ -25,7 +30,11 @@ impl Resync {
     /// Returns the state for a pool with these tiers at its start: a member may be in sync again before the first
     /// check.
     pub(super) fn from_tiers(tiers: &[AnyTier]) -> Resync {
-        let mut resync = Resync::default();
+        let mut resync = Resync {
+            // The opening reports logs that it does not use.
+            unused: unused_logs(tiers).collect(),
+            ..Resync::default()
+        };
         for (tier, it) in (0..).zip(tiers) {
             if let AnyTier::Mirror(mirror) = it {
                 let stale = (0..mirror.legs_count()).filter(|&leg| mirror.is_stale(leg));
@@ -35,6 +44,25 @@ impl Resync {
         resync
     }
 
+    /// Returns a message on a log device that is not used any more, or that is used again.
+    fn on_logs(&mut self, config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Option<String> {
+        let words = |(tier, log): (u16, u16)| {
+            let tier = usize::from(tier);
+            (findings::child(config, tier, log), &config.tiers[tier].name)
+        };
+        if let Some(it) = unused_logs(tiers).find(|it| !self.unused.contains(it)) {
+            self.unused.push(it);
+            let (log, name) = words(it);
+            return Some(format!(
+                "{log} failed and {name} does not use it: synced writes go to another log or to the main pool. If {log} has returned, {name} uses it again, at the latest after a restart of the server"
+            ));
+        }
+        let is_used = |it: &(u16, u16)| unused_logs(tiers).all(|one| one != *it);
+        let used = self.unused.iter().position(is_used)?;
+        let (log, name) = words(self.unused.swap_remove(used));
+        Some(format!("{name} uses {log} again"))
+    }
+
     /// Returns a message at `now`: a member is in sync again, or the progress of the resync.
     pub(super) fn next_message(
         &mut self,
@@ -42,6 +70,9 @@ impl Resync {
         config: &PoolConfig<DriveConfig>,
         tiers: &[AnyTier],
     ) -> Option<String> {
+        if let Some(line) = self.on_logs(config, tiers) {
+            return Some(line);
+        }
         let name = |(tier, leg): (u16, u16)| findings::child(config, usize::from(tier), leg);
         let mut copied = None;
         for (tier, it) in (0..).zip(tiers).take(config.tiers.len()) {
@@ -75,4 +106,18 @@ impl Resync {
             name(leg)
         ))
     }
+}
+
+/// Returns the log devices that are not used, as children of a tier.
+pub(super) fn unused_logs(tiers: &[AnyTier]) -> impl Iterator<Item = (u16, u16)> + '_ {
+    (0..).zip(tiers).flat_map(|(tier, it)| {
+        let log = match it {
+            AnyTier::IntentLog(log) => Some(log),
+            _ => None,
+        };
+        // The first child is the main pool.
+        let children = (1..=MOST_LOGS)
+            .filter(move |&child| log.is_some_and(|log| log.is_unused(usize::from(child) - 1)));
+        children.map(move |child| (tier, child))
+    })
 }

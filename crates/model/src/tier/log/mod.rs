@@ -341,6 +341,12 @@ impl IntentLog {
         }
     }
 
+    /// Checks whether a log device is unused because it failed or was absent: synced writes go to the other logs or to the
+    /// main pool. `log` counts from 0.
+    pub fn is_unused(&self, log: usize) -> bool {
+        self.rings.get(log).is_some_and(|ring| ring.broken)
+    }
+
     /// Returns the ranges that a power cut now would lose.
     fn at_risk_ranges(&self) -> impl Iterator<Item = Range> {
         let in_blocks = self.issuer.carried();

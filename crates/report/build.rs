@@ -17,12 +17,13 @@ use flate2::{Compression, GzBuilder};
 const TARGET: &str = "wasm32-unknown-unknown";
 const SWITCH: &str = "DRIVELAB_PAGE_ENGINE";
 /// Sources of the engine, relative to the project's folder.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "Cargo.toml",
     "Cargo.lock",
     "catalogue",
     "pools",
     "crates/model",
+    "crates/tier",
     "crates/text",
     "crates/statistics",
     "crates/catalogue",

@@ -2,19 +2,15 @@
 
 use model::Span;
 use model::data::{Contents, Image, Unreadable, Unwritable};
-use model::media::DriveConfig;
+use tier::{DriveConfig, IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, MirrorConfig, ParityArrayConfig, PoolConfig, StripeConfig, SyncPolicy, Target, TierConfig, WriteBackConfig};
 use model::media::ram::RamConfig;
-use model::tier::offline::{self, Images};
-use model::tier::record::{RecordContent, RecordEntry, RecordHeader};
-use model::tier::{
-    IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, MirrorConfig, ParityArrayConfig,
-    PoolConfig, StripeConfig, SyncPolicy, Target, TierConfig, WriteBackConfig,
-};
+use tier::offline::{self, Images};
+use tier::record::{RecordContent, RecordEntry, RecordHeader};
 
 /// Bytes of a member.
 const SLICE: u64 = 2 << 20;
 const MEMBERS: u16 = 4;
-/// The two copies of a label at its end, see `tier/label.rs`.
+/// The two copies of a label at its end, see `crates/tier/src/label.rs`.
 const LABEL: u64 = 4096;
 const POOL: u128 = 7;
 

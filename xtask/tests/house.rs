@@ -267,6 +267,7 @@ fn the_model_depends_on_arithmetic_only() {
         "strength_reduce",
     ];
     assert_eq!(used, allowed);
+    assert_eq!(dependencies_of("tier"), ["libm", "model", "serde"]);
     // Simulated parts do not need `serde`, which is for users who write configurations. CRCs are for data on media,
     // which simulations do not have; the faster CRC needs the standard library, which a model must not use.
     let manifest = fs::read_to_string(root().join("crates/model/Cargo.toml")).expect("a model");
@@ -277,12 +278,13 @@ fn the_model_depends_on_arithmetic_only() {
 }
 
 /// The crates; each may use those before it. Cargo prevents cycles; this order is our own rule.
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "version",
     "model",
     "crash",
     "text",
     "statistics",
+    "tier",
     "catalogue",
     "crashtest",
     "workload",

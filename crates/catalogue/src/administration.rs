@@ -6,7 +6,8 @@
 use model::Span;
 use model::host::PowerState;
 use model::management::{Management, Thermal};
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
+use tier::DriveConfig;
 
 use super::Section;
 use super::common::Identity;

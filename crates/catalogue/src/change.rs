@@ -176,7 +176,7 @@ fn section_of<'a>(root: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn
 mod tests {
     use super::*;
     use crate::{FigureKind, drive, drive_with};
-    use model::media::DriveConfig;
+    use tier::DriveConfig;
 
     fn limit(sheet: &DriveSheet) -> f64 {
         match &sheet.config {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use model::media::DriveConfig;
+use tier::DriveConfig;
 use toml_edit::{DocumentMut, Item};
 
 use super::change::{NewFigure, set_as};

@@ -5,11 +5,11 @@
 use std::ops::RangeInclusive;
 
 use model::Span;
-use model::media::DriveConfig;
 use model::media::hdd::{
     Disk, HddBuffer, HddConfig, HddController, HddPower, HddQueue, Link, MOST_WRITES, MOST_ZONES,
     Seek,
 };
+use tier::DriveConfig;
 
 use super::{Context, MediumSection, Section};
 
@@ -121,8 +121,9 @@ fn power(section: &mut Section<'_>) -> HddPower {
 mod tests {
     use crate::{drive, drive_from_text};
     use model::Span;
+    use model::media::Medium;
     use model::media::hdd::HddConfig;
-    use model::media::{DriveConfig, Medium};
+    use tier::DriveConfig;
 
     const OWN: &str = include_str!("../../../catalogue/hdd/savvio-10k4-600.toml");
 

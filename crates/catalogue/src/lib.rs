@@ -32,7 +32,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::management::LbaFormat;
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
+use tier::DriveConfig;
 use toml_edit::Document;
 
 pub use administration::{NvmeIdentity, VendorLogPages};

@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 
 use model::Span;
 use model::ftl::{NandGeometry, Watermark};
-use model::media::DriveConfig;
 use model::media::nand::{
     Bursts, Collection, Housekeeping, MapConfig, NandConfig, NandController, NandPower,
     NandRefresh, NandTiming, Pace, ReadAhead, ReadCoreConfig, SlcCache, Suspend, WriteBuffer,
 };
+use tier::DriveConfig;
 
 use super::{Context, DriveRole, MediumSection, Section};
 

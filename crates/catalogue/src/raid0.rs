@@ -1,7 +1,8 @@
 //! `[raid0]`: several drives of the catalogue, striped into one.
 
-use model::media::{DriveConfig, Medium};
-use model::tier::raid0::Raid0Config;
+use model::media::Medium;
+use tier::DriveConfig;
+use tier::raid0::Raid0Config;
 
 use super::change::{Change, changed};
 use super::{Context, DriveRole, MediumSection, Section, locate, pool, read_drive};

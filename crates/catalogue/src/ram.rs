@@ -1,8 +1,8 @@
 //! `[ram]`: a RAM disk.
 
 use model::Span;
-use model::media::DriveConfig;
 use model::media::ram::RamConfig;
+use tier::DriveConfig;
 
 use super::{Context, MediumSection, Section};
 

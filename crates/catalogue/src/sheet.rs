@@ -2,7 +2,8 @@
 
 use model::host::{HostConfig, PowerPolicy, PowerState, PowerTransition, ProgramCosts};
 use model::management::Management;
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
+use tier::DriveConfig;
 
 use super::administration::NvmeIdentity;
 use super::change::CHANGED;

@@ -5,8 +5,9 @@
 //! and NAND drives in a pool; these run unchanged.
 
 use model::Span;
+use model::media::Medium;
 use model::media::nand::NandConfig;
-use model::media::{DriveConfig, Medium};
+use tier::DriveConfig;
 
 use super::{Change, DriveSheet};
 

@@ -6,11 +6,11 @@
 use std::ops::RangeInclusive;
 
 use model::Span;
-use model::media::DriveConfig;
 use model::media::volume::{
     Burst, IoPath, Limit, Limits, MOST_WIDTH, Pause, SHORTEST_PACE, Store, VolumeConfig,
     WIDEST_SPREAD,
 };
+use tier::DriveConfig;
 
 use super::{Context, MediumSection, Section};
 
@@ -148,8 +148,9 @@ fn limit(
 mod tests {
     use crate::{Change, drive, drive_with};
     use model::Span;
+    use model::media::Medium;
     use model::media::volume::{Limits, VolumeConfig};
-    use model::media::{DriveConfig, Medium};
+    use tier::DriveConfig;
 
     fn config(name: &str, changes: &[(&str, &str)]) -> VolumeConfig {
         let changes: Vec<Change> = changes

@@ -3,11 +3,11 @@
 //! Power is written as in specifications, in watts at full speed. The model needs joules per byte.
 
 use model::Span;
-use model::media::DriveConfig;
 use model::media::xpoint::{
     Levelling, MAX_TABLE_PLACES, Recovery, UNIT, Wear, XPointConfig, XPointPower, XPointRefresh,
     XPointTiming,
 };
+use tier::DriveConfig;
 
 use super::{Context, MediumSection, Section};
 
@@ -188,8 +188,8 @@ fn wear(section: &mut Section<'_>, context: &Context<'_>) -> Wear {
 mod tests {
     use crate::{drive, drive_from_text};
     use model::Span;
-    use model::media::DriveConfig;
     use model::media::xpoint::XPointConfig;
+    use tier::DriveConfig;
 
     const OWN: &str = include_str!("../../../catalogue/xpoint/p4800x-375.toml");
 

@@ -1,8 +1,8 @@
 //! Pools as users write them: files and expressions are equivalent, and all problems are reported.
 
 use catalogue::DriveSheet;
-use model::media::{DriveConfig, Medium};
-use model::tier::{Kind, PoolConfig, Target};
+use model::media::Medium;
+use tier::{DriveConfig, Kind, PoolConfig, Target};
 
 fn pool(words: &str) -> DriveSheet {
     catalogue::drive(words).unwrap_or_else(|problems| panic!("{}", problems.render(false)))
@@ -359,7 +359,7 @@ fn an_expression_nests_only_so_deep() {
 
 #[test]
 fn a_read_cache_takes_the_settings_of_a_known_one_and_its_own() {
-    use model::tier::{Policy, ReadCacheConfig};
+    use tier::{Policy, ReadCacheConfig};
     let of = |words: &str| match &config(&pool(words)).tiers[0].kind {
         Kind::ReadCache(config) => config.clone(),
         other => panic!("{other:?}"),
@@ -396,7 +396,7 @@ fn a_read_cache_takes_the_settings_of_a_known_one_and_its_own() {
 
 #[test]
 fn a_write_back_cache_takes_the_laws_of_a_known_one_and_its_own() {
-    use model::tier::{Durability, WriteBackConfig};
+    use tier::{Durability, WriteBackConfig};
     let of = |words: &str| match &config(&pool(words)).tiers[0].kind {
         Kind::WriteBack(config) => config.clone(),
         other => panic!("{other:?}"),
@@ -439,7 +439,7 @@ fn a_write_back_cache_takes_the_laws_of_a_known_one_and_its_own() {
 
 #[test]
 fn a_write_back_cache_takes_the_policies_of_known_ones_by_their_keys() {
-    use model::tier::{Cleaning, WriteBackConfig};
+    use tier::{Cleaning, WriteBackConfig};
     let of = |words: &str| match &config(&pool(words)).tiers[0].kind {
         Kind::WriteBack(config) => config.clone(),
         other => panic!("{other:?}"),
@@ -501,7 +501,7 @@ fn a_write_back_cache_takes_the_policies_of_known_ones_by_their_keys() {
 #[test]
 fn an_intent_log_has_the_settings_of_zfs_and_figures_for_its_software() {
     use model::Span;
-    use model::tier::{IntentLogConfig, Logbias, SyncPolicy};
+    use tier::{IntentLogConfig, Logbias, SyncPolicy};
     fn of(sheet: &DriveSheet) -> &IntentLogConfig {
         let tiers = &config(sheet).tiers;
         match &tiers[tiers.len() - 1].kind {

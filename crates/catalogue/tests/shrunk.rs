@@ -1,6 +1,7 @@
 //! A shrunk drive collects garbage as the whole drive does.
 
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
+use tier::DriveConfig;
 
 #[test]
 fn a_shrunk_nand_drive_keeps_its_spare_share() {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use catalogue::DriveSheet;
 use clap::ValueEnum;
 use lab::Lab;
-use model::media::DriveConfig;
 use report::decide::{self, view};
 use study::decide::choose::{self, Candidate, ChooseAnswer, ChooseRequest, Measure, Unfit};
 use study::decide::likeness::{self, Likeness};
@@ -20,6 +19,7 @@ use study::decide::syncs::{self, Syncs};
 use study::decide::work::{Load, counted_for};
 use text::problem::{Problem, Problems};
 use text::terminal::paragraph;
+use tier::DriveConfig;
 
 use crate::drive::{DriveArgs, load as load_drive};
 use crate::each::map_drives;

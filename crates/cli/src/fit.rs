@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use catalogue::{DataSheet, DriveSheet, Settings};
-use model::media::DriveConfig;
 use report::csv;
 use study::fit::{self, BaseFit, FitRequest, HostRequest, MeasuredRun};
 use study::measure::{HOST_JOBS, STANDARD_JOBS, StepFigures};
 use text::problem::Problems;
+use tier::DriveConfig;
 
 use crate::drive::load;
 use crate::failure::{Failure, on_command_line};

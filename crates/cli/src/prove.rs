@@ -4,11 +4,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use catalogue::DriveSheet;
-use model::media::DriveConfig;
-use model::tier::PoolConfig;
 use study::prove::proved::{self, ProofRecord};
 use study::prove::{self, FaultVerdict, ProveSettings, Report};
 use text::problem::Problems;
+use tier::{DriveConfig, PoolConfig};
 
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};

@@ -3,7 +3,8 @@
 use catalogue::DriveSheet;
 use crash::Needs;
 use crash::needs::DriveProperties;
-use model::media::{DriveConfig, Medium as _};
+use model::media::Medium as _;
+use tier::DriveConfig;
 
 /// Name of a drive with unknown properties: it has the minimum guarantees of any flash drive.
 pub const WORST: &str = "worst-ssd";

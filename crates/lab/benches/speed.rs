@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use lab::{Lab, Machine, Scenario};
 use model::media::Precondition;
-use model::{Command, Device, Drive, Stream, Time};
+use model::{Command, Device, Stream, Time};
+use tier::Drive;
 use workload::job::{Job, Mix};
 
 /// I/Os simulated per point; the time to build drives is excluded.

@@ -4,12 +4,12 @@
 //! come the costs of the pool and its drives under a tier that only passes commands on.
 
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Medium, Precondition};
-use model::tier::{
-    ConcatConfig, Destage, Kind, Member, MirrorConfig, PoolConfig, Target, TierConfig,
-    WriteBackConfig,
+use model::media::{Medium, Precondition};
+use model::{Command, Completion, Device, Span, Stream, Time};
+use tier::{
+    ConcatConfig, Destage, Drive, DriveConfig, Kind, Member, MirrorConfig, PoolConfig, Target,
+    TierConfig, WriteBackConfig,
 };
-use model::{Command, Completion, Device, Drive, Span, Stream, Time};
 
 /// Timed commands per point.
 const COMMANDS: u64 = 1_500_000;

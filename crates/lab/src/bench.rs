@@ -5,8 +5,9 @@
 //! clock and host. The drive's clock continues, which [`ShiftedDevice`] hides.
 
 use model::media::Precondition;
-use model::{Capacity, Command, Completion, Device, Drive, Gauges, Range, Span, Time};
+use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use text::problem::Problems;
+use tier::Drive;
 
 use crate::lab::Lab;
 use crate::machine::Machine;
@@ -176,8 +177,8 @@ mod tests {
     use super::*;
     use crate::scenario::tests::at_random;
     use model::host::HostConfig;
-    use model::media::DriveConfig;
     use model::media::ram::RamConfig;
+    use tier::DriveConfig;
     use workload::job::Mix;
 
     fn scenario(seed: u64) -> Scenario {

@@ -11,10 +11,10 @@ use std::rc::Rc;
 use model::data::{
     Bytes, DataBackedDrive, Draws, DriveFault, NullContents, OnHit, READY, Rule, Trigger,
 };
-use model::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition, Seeds};
-use model::tier::Pool;
+use model::media::{Medium, MediumDrive, Precondition, Seeds};
 use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use serde::{Deserialize, Serialize};
+use tier::{Drive, DriveConfig, Pool};
 use workload::faults::{Fault, ScheduledFault, Timing};
 
 /// A fault of a drive, or of a pool member, in a run.

@@ -13,8 +13,9 @@
 use std::collections::VecDeque;
 
 use model::management::Thermal;
-use model::media::{Drive, DriveConfig, Medium, MediumDrive};
+use model::media::{Medium, MediumDrive};
 use model::{Capacity, Command, Completion, Device, Gauge, Gauges, Part, Range, Span, Time};
+use tier::{Drive, DriveConfig};
 
 /// Interval between two looks at the temperature.
 const EVERY: Span = Span::from_ms(10);

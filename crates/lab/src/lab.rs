@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::Drive;
 use model::management::Thermal;
 use model::media::nand::WarmState;
-use model::media::{DriveConfig, MediumDrive, Precondition, Seeds};
+use model::media::{MediumDrive, Precondition, Seeds};
 use text::problem::Problems;
+use tier::{Drive, DriveConfig};
 
 use crate::faults::{TriggerLog, suffering};
 use crate::heat::HeatedDrive;

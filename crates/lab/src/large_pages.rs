@@ -7,7 +7,7 @@
 // Advice about memory that the drive owns: it reads and changes none of this memory.
 #![allow(unsafe_code)]
 
-use model::Drive;
+use tier::Drive;
 
 /// Asks for large pages for the tables of this drive.
 #[cfg(target_os = "linux")]

@@ -7,8 +7,9 @@ use std::num::NonZeroU16;
 
 use catalogue::{DriveSheet, HostSheet};
 use model::host::{HostConfig, ProgramCosts, SchedulerConfig};
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
 use serde::{Deserialize, Serialize};
+use tier::DriveConfig;
 
 /// A drive in a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,9 +4,10 @@
 use lab::{Lab, Machine, Outcome, Scenario, Work};
 use model::Span;
 use model::host::{Engine, EngineCosts, HostConfig};
+use model::media::Precondition;
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Precondition};
 use proptest::prelude::*;
+use tier::DriveConfig;
 use workload::job::{
     BlockSizes, Distribution, Extent, Job, LatencyTarget, Mix, Rate, RateProcess, Sequencer,
     SyncMode, ThinkTime,

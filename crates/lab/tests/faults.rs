@@ -33,7 +33,7 @@ fn scenario(drive: &str, ms: u64, faults: &[(Option<u16>, &str)]) -> Scenario {
 }
 
 fn befalls(
-    drive: &model::media::DriveConfig,
+    drive: &tier::DriveConfig,
     member: Option<u16>,
     line: &str,
 ) -> Result<Vec<RunFault>, String> {

@@ -3,9 +3,10 @@
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::Span;
 use model::host::{FileCosts, Filesystem, HostConfig};
+use model::media::Precondition;
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Precondition};
 use text::problem::Problems;
+use tier::DriveConfig;
 use workload::job::{Extent, Job, Mix};
 
 const SERVICE_US: f64 = 10.0;

@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 
 use lab::{Lab, Machine, Scenario};
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
+use tier::DriveConfig;
 use workload::job::{BlockSizes, Job, Mix};
 
 /// Capacity of the shrunk drives in bytes.

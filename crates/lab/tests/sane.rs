@@ -7,7 +7,8 @@ mod sample;
 
 use lab::{Lab, Machine, Measured, Outcome, Scenario, to_the_end};
 use model::Span;
-use model::media::{DriveConfig, Precondition};
+use model::media::Precondition;
+use tier::DriveConfig;
 use workload::job::{BlockSizes, Extent, Job, Mix};
 
 /// A load that is run on each drive.

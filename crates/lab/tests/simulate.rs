@@ -2,9 +2,10 @@
 
 use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
 use model::host::{Engine, HostConfig};
+use model::media::Precondition;
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Precondition};
 use model::{Span, Time};
+use tier::DriveConfig;
 use workload::job::{
     BlockSizes, Extent, Job, LatencyTarget, Mix, Rate, RateProcess, SteadyMetric, SteadyState,
     ThinkTime, TimedIo,

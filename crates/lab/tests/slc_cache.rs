@@ -3,8 +3,9 @@
 
 use lab::{Lab, Machine, Scenario, to_the_end};
 use model::host::HostConfig;
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
 use model::{Span, Time};
+use tier::DriveConfig;
 use workload::job::{BlockSizes, Job, Mix};
 
 /// Cache sizes in bytes of drives whose size is in the source of a figure and not among the ratings.

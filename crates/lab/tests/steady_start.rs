@@ -6,7 +6,8 @@ mod sample;
 use lab::{Lab, Machine, Measured, Scenario, to_the_end};
 use model::Span;
 use model::host::HostConfig;
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
+use tier::DriveConfig;
 use workload::job::{Job, Mix};
 
 /// Returns the `part`-th section of random writes, each of `ms` milliseconds.

@@ -4,7 +4,8 @@
 use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
 use model::Gauge;
 use model::host::HostConfig;
-use model::media::{DriveConfig, Precondition};
+use model::media::Precondition;
+use tier::DriveConfig;
 use workload::job::{Job, Mix};
 
 /// Random 4 KiB writes at QD64, without a rate limit, on a steady drive. Its counters start with the first write.

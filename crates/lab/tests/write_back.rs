@@ -2,8 +2,9 @@
 //! small part of their size, with unchanged rates.
 
 use lab::{Lab, Machine, Outcome, Scenario};
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
 use model::{Gauge, Span};
+use tier::DriveConfig;
 use workload::job::{Job, Mix};
 
 /// Factor by which sizes are reduced.

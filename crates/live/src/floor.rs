@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::media::{Drive, DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
 use model::{Command, Device, Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
+use tier::{Drive, DriveConfig};
 
 /// Bytes of a request, as in NBD.
 const REQUEST: usize = 28;

@@ -2,8 +2,9 @@
 //! latencies.
 
 use model::engine::{self, Workload};
-use model::media::{Drive, MediumDrive, Precondition};
+use model::media::{MediumDrive, Precondition};
 use model::{Command, Completion, Device, Op, Span, Stream, Time};
+use tier::Drive;
 
 use live::Setup;
 use live::served::{IoRequest, Recording, Reply, ServedDevice};

@@ -23,12 +23,10 @@ pub mod host;
 pub mod management;
 pub mod media;
 pub mod random;
-pub mod tier;
 pub mod time;
 
 pub use anatomy::{Anatomy, Part};
 pub use command::{Command, CommandId, Completion, Op, Payload, Status};
 pub use device::{Capacity, Device, Gauge, Gauges, Range};
-pub use media::Drive;
 pub use random::Stream;
 pub use time::{Span, Time};

@@ -8,10 +8,9 @@ use model::management::{
 };
 use model::media::ram::RamConfig;
 use model::media::xpoint::{
-    Levelling, Recovery, Wear, XPointConfig, XPointPower, XPointRefresh, XPointTiming,
+    Levelling, Recovery, Wear, XPoint, XPointConfig, XPointPower, XPointRefresh, XPointTiming,
 };
-use model::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
-use model::tier::raid0::Raid0Config;
+use model::media::{Medium, MediumDrive, Precondition};
 use model::{Command, Completion, Device, Gauge, Gauges, Op, Part, Span, Stream, Time};
 
 /// A small XPoint drive: 2.6 GB/s of reads, 2 GB/s of writes; 5 W idle, 13 W when it writes at full speed.
@@ -76,10 +75,6 @@ fn xpoint() -> XPointConfig {
     }
 }
 
-fn config() -> DriveConfig {
-    DriveConfig::XPoint(Box::new(xpoint()))
-}
-
 fn format(data: u32, metadata: u16) -> LbaFormat {
     LbaFormat {
         data,
@@ -108,7 +103,7 @@ fn management() -> Management {
     }
 }
 
-fn managed(config: &DriveConfig) -> ManagedDrive {
+fn managed<M: Medium>(config: &M) -> ManagedDrive<M::Drive> {
     let lifetime = Lifetime::of_new(config);
     ManagedDrive::new(config, &management(), Precondition::Steady, 7, lifetime)
         .expect("its first format is there")
@@ -229,20 +224,14 @@ fn a_managed_drive_keeps_the_laws() {
         let lifetime = Lifetime::default();
         let mut small = xpoint();
         small.bytes = 256 << 20;
-        ManagedDrive::new(
-            &DriveConfig::XPoint(Box::new(small)),
-            &management(),
-            Precondition::Steady,
-            seed,
-            lifetime,
-        )
-        .expect("its first format is there")
+        ManagedDrive::<XPoint>::new(&small, &management(), Precondition::Steady, seed, lifetime)
+            .expect("its first format is there")
     });
 }
 
 #[test]
 fn a_format_takes_as_long_as_its_dies_and_then_the_other_format_is_in_use() {
-    let mut drive = managed(&config());
+    let mut drive = managed(&xpoint());
     // Dies of 2^32 bytes at 50 MB/s, all at once.
     let duration = Span::from_seconds(f64::from(u32::MAX) / 50e6);
     close_to(
@@ -273,7 +262,7 @@ fn a_format_takes_as_long_as_its_dies_and_then_the_other_format_is_in_use() {
 
 #[test]
 fn a_format_waits_for_nobody_but_refuses_while_commands_are_inside() {
-    let mut drive = managed(&config());
+    let mut drive = managed(&xpoint());
     drive.submit(Time::ZERO, Command::read(0, 0, 4096));
     assert_eq!(drive.format(Time::ZERO, 2), Err(Refusal::Busy));
     let mut done = Vec::new();
@@ -286,7 +275,7 @@ fn a_format_waits_for_nobody_but_refuses_while_commands_are_inside() {
 
 #[test]
 fn counters_go_on_over_a_format_and_a_restart() {
-    let mut drive = managed(&config());
+    let mut drive = managed(&xpoint());
     let load = Load::new(Op::Write, 65_536, 4, Time::ZERO, 1.0).on(&mut drive, Time::ZERO);
     let writes = load.log.len() as u64;
     let before = drive.health(load.end);
@@ -317,8 +306,8 @@ fn counters_go_on_over_a_format_and_a_restart() {
     assert_eq!(kept.power_on, again.end.since(Time::ZERO));
     close_to(kept.busy.seconds(), 1.5, 0.01, "busy");
 
-    let mut next = ManagedDrive::new(
-        &config(),
+    let mut next = ManagedDrive::<XPoint>::new(
+        &xpoint(),
         &management(),
         Precondition::Steady,
         7,
@@ -337,15 +326,18 @@ fn counters_go_on_over_a_format_and_a_restart() {
     );
     let mut unknown = kept;
     unknown.lba_format = 44;
-    assert!(ManagedDrive::new(&config(), &management(), Precondition::Steady, 7, unknown).is_err());
+    assert!(
+        ManagedDrive::<XPoint>::new(&xpoint(), &management(), Precondition::Steady, 7, unknown)
+            .is_err()
+    );
 }
 
 #[test]
 fn a_lower_power_limit_keeps_watts_below_it_and_costs_throughput() {
     let writes = |watts: f64| {
-        let mut config = config();
+        let mut config = xpoint();
         config.set_power_limit(watts).expect("it has a governor");
-        let mut drive = Drive::new(&config, Precondition::Steady, 1);
+        let mut drive = config.build(Precondition::Steady, 1);
         let done = Load::new(Op::Write, 65_536, 8, Time::ZERO, 2.0).on(&mut drive, Time::ZERO);
         (
             done.bytes_per_second,
@@ -360,7 +352,7 @@ fn a_lower_power_limit_keeps_watts_below_it_and_costs_throughput() {
     close_to(governed, 1.25e9, 0.02, "governed");
     assert!(watts < 10.1, "{watts} W");
     // Changed during a run, it has the same effect as set before.
-    let mut drive = managed(&config());
+    let mut drive = managed(&xpoint());
     assert_eq!(drive.power_limit(), Some(18.0));
     drive.set_power_limit(10.0).expect("it has a governor");
     let done = Load::new(Op::Write, 65_536, 8, Time::ZERO, 2.0).on(&mut drive, Time::ZERO);
@@ -382,7 +374,7 @@ fn a_lower_power_limit_keeps_watts_below_it_and_costs_throughput() {
 
 #[test]
 fn past_105_percent_it_writes_30_megabytes_a_second_and_says_so() {
-    let mut drive = managed(&config());
+    let mut drive = managed(&xpoint());
     drive.set_percentage_used(104.9).expect("it wears");
     // 0.1 % of 100 GB is 100 MB.
     let last = Load::new(Op::Write, 65_536, 4, Time::ZERO, 0.02).on(&mut drive, Time::ZERO);
@@ -407,7 +399,7 @@ fn past_105_percent_it_writes_30_megabytes_a_second_and_says_so() {
 
 #[test]
 fn after_power_on_more_reads_meet_a_refresh() {
-    let mut drive = managed(&config());
+    let mut drive = managed(&xpoint());
     let paced = |from: Time| Load {
         every: Span::from_us(50),
         ..Load::new(Op::Read, 4096, 64, from, 5.0)
@@ -438,9 +430,9 @@ fn after_power_on_more_reads_meet_a_refresh() {
 #[test]
 fn formats_cost_a_little() {
     let mean = |format: LbaFormat| {
-        let mut config = config();
+        let mut config = xpoint();
         config.set_lba_format(format);
-        let mut drive = Drive::new(&config, Precondition::Steady, 1);
+        let mut drive = config.build(Precondition::Steady, 1);
         assert_eq!(drive.capacity().block, format.data);
         Load::new(Op::Read, 4096, 1, Time::ZERO, 0.2)
             .on(&mut drive, Time::ZERO)
@@ -463,9 +455,9 @@ fn formats_cost_a_little() {
 fn it_warms_up_and_too_hot_it_throttles() {
     let mut hardy = xpoint();
     hardy.wear.endurance_bytes = 1 << 50;
-    let mut drive = managed(&DriveConfig::XPoint(Box::new(hardy)));
+    let mut drive = managed(&hardy);
     let mut now = Time::ZERO;
-    let mut second = |drive: &mut ManagedDrive| {
+    let mut second = |drive: &mut ManagedDrive<XPoint>| {
         let done = Load::new(Op::Write, 131_072, 8, now, 1.0).on(drive, now);
         now = done.end;
         let health = drive.health(now);
@@ -500,7 +492,7 @@ fn it_warms_up_and_too_hot_it_throttles() {
 
 #[test]
 fn a_sanitize_is_logged() {
-    let mut drive = managed(&config());
+    let mut drive = managed(&xpoint());
     assert_eq!(drive.sanitize_status(Time::ZERO), SanitizeStatus::Never);
     let operation = drive.sanitize(Time::ZERO).expect("nothing hinders it");
     assert_eq!(operation.kind, OperationKind::Sanitize);
@@ -512,70 +504,31 @@ fn a_sanitize_is_logged() {
 
 #[test]
 fn what_a_drive_does_not_have_is_refused() {
-    let ram = DriveConfig::Ram(RamConfig {
+    let mut ram = RamConfig {
         bytes: 1 << 30,
         per_command: Span::from_us(1),
         picoseconds_per_byte: 100,
-    });
-    for mut config in [
-        ram.clone(),
-        DriveConfig::Raid0(Raid0Config {
-            members: vec![config(), ram],
-            stripe: 131_072,
-        }),
-    ] {
-        assert!(matches!(
-            config.set_power_limit(9.0),
-            Err(Refusal::Unsupported(_))
-        ));
-        assert!(matches!(
-            config.set_percentage_used(9.0),
-            Err(Refusal::Unsupported(_))
-        ));
-        assert!(matches!(
-            config.set_uptime(Span::ZERO),
-            Err(Refusal::Unsupported(_))
-        ));
-        let mut drive = Drive::new(&config, Precondition::Steady, 1);
-        assert!(matches!(
-            drive.set_power_limit(9.0),
-            Err(Refusal::Unsupported(_))
-        ));
-    }
+    };
+    let refused = |result| matches!(result, Err(Refusal::Unsupported(_)));
+    assert!(refused(ram.set_power_limit(9.0)));
+    assert!(refused(ram.set_percentage_used(9.0)));
+    assert!(refused(ram.set_uptime(Span::ZERO)));
+    let mut drive = ram.build(Precondition::Steady, 1);
+    assert!(refused(drive.set_power_limit(9.0)));
     assert!(matches!(
-        config().set_percentage_used(-1.0),
+        xpoint().set_percentage_used(-1.0),
         Err(Refusal::Invalid(_))
     ));
-}
-
-#[test]
-fn a_raid_passes_settings_to_its_members() {
-    let mut raid = DriveConfig::Raid0(Raid0Config {
-        members: vec![config(), config()],
-        stripe: 131_072,
-    });
-    assert_eq!(raid.format_duration(), config().format_duration());
-    assert_eq!(raid.idle_watts(), 10.0);
-    raid.set_power_limit(10.0).expect("both have a governor");
-    raid.set_percentage_used(50.0).expect("both wear");
-    assert_eq!(
-        (raid.power_limit_watts(), raid.percentage_used()),
-        (Some(10.0), 50.0)
-    );
-    let mut drive = Drive::new(&raid, Precondition::Steady, 1);
-    let done = Load::new(Op::Write, 1 << 20, 8, Time::ZERO, 1.0).on(&mut drive, Time::ZERO);
-    // Twice 1.25 GB/s.
-    close_to(done.bytes_per_second, 2.5e9, 0.03, "both governed");
 }
 
 /// A served drive wakes late: before its first command, and after an idle time; a format changes nothing about it.
 #[test]
 fn a_managed_drive_enters_power_states() {
-    let mut drive = managed(&DriveConfig::Ram(RamConfig {
+    let mut drive = managed(&RamConfig {
         bytes: 1 << 30,
         per_command: Span::from_us(100),
         picoseconds_per_byte: 0,
-    }));
+    });
     drive.set_power_transitions(vec![PowerTransition {
         after: Span::from_ms(100),
         entry: Span::from_ms(2),

@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 
 use catalogue::DriveSheet;
 use lab::{Lab, to_the_end};
-use model::media::DriveConfig;
-use model::tier::PoolConfig;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use report::decide::view;
@@ -20,6 +18,7 @@ use study::review::Workload;
 use text::bounded;
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
+use tier::{DriveConfig, PoolConfig};
 
 use crate::decide::{Answer, AnswerConditions, LoadArgument, collect_results, runtime};
 use crate::drive::{Drive, state};

@@ -4,9 +4,10 @@ use lab::act::{ActResult, ActTest, Reason, at_load, at_share, score, tested};
 use lab::{Lab, Machine, Scenario, Work};
 use model::Span;
 use model::host::{HostConfig, ProgramCosts};
+use model::media::Precondition;
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Precondition};
 use report::act as report;
+use tier::DriveConfig;
 use workload::act::{Config, Generation, RequestKind, StopReason};
 
 /// Returns a plan with a RAM disk in a host without costs, and an ACT program without costs.

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use model::Span;
 use model::host::HostConfig;
+use model::media::Medium;
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Medium};
 use report::page;
 use study::review::{Review, ReviewRequest, Suite, review, summary};
+use tier::DriveConfig;
 
 /// Runs a suite on one drive, with few I/Os. The default drive is a RAM disk with known latency, in a host without
 /// costs, so that tables do not change with the catalogue.

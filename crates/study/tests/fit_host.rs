@@ -4,11 +4,12 @@
 use lab::{Lab, Machine, Scenario};
 use model::Span;
 use model::host::HostConfig;
+use model::media::Precondition;
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Precondition};
 use study::fit::{self, FitResult, HostRequest, HostRun};
 use study::ledger::figure::RunFigure;
 use study::measure::HOST_JOBS;
+use tier::DriveConfig;
 use workload::job::Job;
 
 /// Returns sections of the printed jobs as fio prints them with results: names and options.

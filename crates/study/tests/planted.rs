@@ -8,10 +8,9 @@ use std::process::Command;
 
 use model::conformance::{OutOfOrderDrive, check_data};
 use model::data::{DataBackedDrive, Image};
-use model::media::DriveConfig;
-use model::tier::planted::{Bug, plant};
-use model::tier::{Kind, Pool, Target};
 use study::prove::{FaultVerdict, ProveSettings, Report, prove};
+use tier::planted::{Bug, plant};
+use tier::{DriveConfig, Kind, Pool, Target};
 
 /// Number of points in which a bug must be found.
 const POINTS: u64 = 100_000;

@@ -5,12 +5,12 @@ use model::command::{Command, Status};
 use model::data::{
     Buffers, Bytes, Contents, DataBackedDrive, DriveFault, Image, Unreadable, Unwritable,
 };
-use model::media::{Drive, DriveConfig, Medium, Precondition};
-use model::tier::offline::{self, Images};
-use model::tier::planted::{Bug, plant};
-use model::tier::{Kind, Pool, PoolConfig, Target};
+use model::media::{Medium, Precondition};
 use model::{Device, Time};
 use study::prove::{FaultVerdict, ProveSettings, prove};
+use tier::offline::{self, Images};
+use tier::planted::{Bug, plant};
+use tier::{Drive, DriveConfig, Kind, Pool, PoolConfig, Target};
 
 const BYTES: u64 = 1 << 20;
 const UNIT: u32 = 4096;

@@ -5,11 +5,11 @@ use model::command::{Command, Completion, Op, Payload, Status};
 use model::data::{
     Buffers, Bytes, Contents, DataBackedDrive, DriveFault, Image, Unreadable, Unwritable,
 };
-use model::media::{Drive, DriveConfig, Medium, Precondition};
-use model::tier::offline::{self, Images};
-use model::tier::planted::{Bug, plant};
-use model::tier::{Kind, Pool, PoolConfig, Target};
+use model::media::{Medium, Precondition};
 use model::{Device, Span, Time};
+use tier::offline::{self, Images};
+use tier::planted::{Bug, plant};
+use tier::{Drive, DriveConfig, Kind, Pool, PoolConfig, Target};
 
 const UNIT: u32 = 4096;
 

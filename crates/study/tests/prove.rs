@@ -1,8 +1,8 @@
 //! Pools fulfil their durability guarantees: power cuts, failed members and other faults, on small copies of pools of
 //! real drives.
 
-use model::media::DriveConfig;
 use study::prove::{FaultCoverage, FaultVerdict, ProveSettings, Report, prove};
+use tier::DriveConfig;
 
 fn tried(pool: &str, points: u64, only: &str) -> Report {
     let sheet = catalogue::drive(pool).unwrap_or_else(|problems| panic!("{problems}"));

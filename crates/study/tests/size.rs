@@ -94,7 +94,7 @@ fn the_rule_for_a_log_is_two_groups_and_twice_the_dirty_data() {
     let pool = catalogue::drive(pool).expect("a pool");
     let tiers = &pool.pool_config().expect("a pool").tiers;
     let config = tiers.iter().find_map(|tier| match &tier.kind {
-        model::tier::Kind::IntentLog(config) => Some(config.clone()),
+        tier::Kind::IntentLog(config) => Some(config.clone()),
         _ => None,
     });
     let config = config.expect("an intent log");

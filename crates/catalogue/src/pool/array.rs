@@ -1,6 +1,6 @@
 //! `kind = "raid5"` and `kind = "raid6"`: chunks over all `members`, with one or two parity chunks in each stripe.
 
-use model::tier::{Kind, ParityArrayConfig};
+use tier::{Kind, ParityArrayConfig};
 
 use super::{KindReader, TierReader};
 

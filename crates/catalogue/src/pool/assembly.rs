@@ -4,9 +4,9 @@
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
-use model::media::{DriveConfig, Medium};
-use model::tier::config::LABEL_BYTES;
-use model::tier::{Kind, Member, PoolConfig, Target, TierConfig, TierSettings};
+use model::media::Medium;
+use tier::config::LABEL_BYTES;
+use tier::{DriveConfig, Kind, Member, PoolConfig, Target, TierConfig, TierSettings};
 
 use super::keys::{CurrentSetting, Keys};
 use super::members::Drives;

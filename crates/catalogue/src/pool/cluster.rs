@@ -5,7 +5,7 @@
 //! these figures is published for a product: the fallbacks are assumed.
 
 use model::Span;
-use model::tier::{ClusterConfig, Kind as Tier, Network, NodeConfig, Reads};
+use tier::{ClusterConfig, Kind as Tier, Network, NodeConfig, Reads};
 
 use super::keys::{Fallback, Keys};
 use super::outline::{

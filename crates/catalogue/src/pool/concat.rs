@@ -1,6 +1,6 @@
 //! `kind = "concat"`: `members` concatenated.
 
-use model::tier::{ConcatConfig, Kind};
+use tier::{ConcatConfig, Kind};
 
 use super::{KindReader, TierReader};
 

@@ -3,7 +3,7 @@
 //! Settings have ZFS's names and defaults. Software costs are figures, in a table `cpu`.
 
 use model::Span;
-use model::tier::{Autotrim, IntentLogConfig, Kind, LogCpu, LogScale, Logbias, SyncPolicy};
+use tier::{Autotrim, IntentLogConfig, Kind, LogCpu, LogScale, Logbias, SyncPolicy};
 
 use super::keys::{Fallback, Keys};
 use super::{KindReader, TierReader};

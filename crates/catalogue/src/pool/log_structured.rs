@@ -3,7 +3,7 @@
 //! The defaults are those of vSAN's Express Storage Architecture (ESA). Its design is published by VMware and Broadcom;
 //! costs and sizes of its software are not, so they are assumed, with a range.
 
-use model::tier::{Kind as Tier, LogStructuredConfig, StructuredNodes};
+use tier::{Kind as Tier, LogStructuredConfig, StructuredNodes};
 
 use super::cluster::{network, node};
 use super::keys::{Fallback, Keys};

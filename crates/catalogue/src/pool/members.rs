@@ -1,6 +1,6 @@
 //! Drives of a pool: loaded by name or path, with the figures that the pool and the user of the run change.
 
-use model::media::DriveConfig;
+use tier::DriveConfig;
 
 use super::outline::{MemberEntry, ParsedPool, TextRange};
 use crate::change::Change;

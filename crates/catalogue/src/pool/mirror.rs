@@ -1,6 +1,6 @@
 //! `kind = "mirror"`: the same data on each of `members`.
 
-use model::tier::{Kind, MOST_LEGS, MirrorConfig, Reads};
+use tier::{Kind, MOST_LEGS, MirrorConfig, Reads};
 
 use super::{KindReader, TierReader};
 

@@ -26,7 +26,7 @@ mod written;
 
 use std::sync::Arc;
 
-use model::tier::Kind;
+use tier::Kind;
 
 use self::assembly::TierReader;
 use self::outline::{Key, ParsedPool};

@@ -1,7 +1,7 @@
 //! `kind = "raidz"`: blocks over all `members`, each with `parity` columns of its own; usable as main of an
 //! intent-log.
 
-use model::tier::{Kind, RaidzConfig};
+use tier::{Kind, RaidzConfig};
 
 use super::{KindReader, TierReader};
 

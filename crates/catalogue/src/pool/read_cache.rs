@@ -3,7 +3,7 @@
 //! `like` selects the settings of a known cache, from its documentation. Each setting can also be given individually.
 
 use model::Span;
-use model::tier::{Feed, Kind, Policy, ReadCacheConfig, Writes};
+use tier::{Feed, Kind, Policy, ReadCacheConfig, Writes};
 
 use super::keys::Keys;
 use super::{KindReader, TierReader};

@@ -1,8 +1,8 @@
 //! A pool as a drive of the catalogue: the properties that subcommands need of any drive, derived from its members.
 
 use model::management::LbaFormat;
-use model::media::{DriveConfig, Medium};
-use model::tier::{DurabilityPoint, PoolConfig, PoolVolume, Target};
+use model::media::Medium;
+use tier::{DriveConfig, DurabilityPoint, PoolConfig, PoolVolume, Target};
 
 use super::outline::ParsedPool;
 use crate::administration::NvmeIdentity;

@@ -1,6 +1,6 @@
 //! `kind = "stripe"`: addresses distributed over `members` in turn.
 
-use model::tier::{Kind, StripeConfig};
+use tier::{Kind, StripeConfig};
 
 use super::{KindReader, TierReader};
 

@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use model::Span;
-use model::tier::{
+use tier::{
     BypassPolicy, Cleaning, CommitPolicy, Congestion, Destage, Durability, IdleCleaning,
     Kind as Tier, RateControl, WriteBackConfig,
 };

@@ -3,8 +3,8 @@
 //! Not considered: stores in memory, which use what is written to them, as requested; limits of a container.
 
 use live::ServedDevice;
-use model::tier::TierSettings;
 use text::digits::bytes_decimal;
+use tier::TierSettings;
 
 /// A tier that stores data in memory.
 struct MemoryTier {

@@ -4,8 +4,9 @@ mod act;
 mod jobs;
 mod trace;
 
-use model::{Device, Drive};
+use model::Device;
 use text::problem::Problems;
+use tier::Drive;
 
 use crate::faults::TriggerLog;
 use crate::outcome::Outcome;

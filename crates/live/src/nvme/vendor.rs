@@ -11,7 +11,8 @@
 
 use model::Gauge;
 use model::management::Health;
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
+use tier::DriveConfig;
 use statistics::Histogram;
 
 use crate::served::{Latencies, ServedDevice};

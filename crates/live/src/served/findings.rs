@@ -1,8 +1,7 @@
 //! Messages on the findings on a pool's members before it is served.
 
-use model::media::DriveConfig;
-use model::tier::offline::{Damage, RecoveredTiers, RecoveryFinding};
-use model::tier::{Kind, PoolConfig, Target};
+use tier::offline::{Damage, RecoveredTiers, RecoveryFinding};
+use tier::{DriveConfig, Kind, PoolConfig, Target};
 
 /// Returns the name of a tier's child.
 pub(super) fn child(config: &PoolConfig<DriveConfig>, tier: usize, child: u16) -> String {

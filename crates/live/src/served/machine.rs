@@ -3,6 +3,7 @@
 
 use model::management::{Health, LbaFormat, ManagedDrive, Management, Operation, Refusal};
 use model::{Command, Completion, Device, Gauges, Span, Time};
+use tier::Drive;
 
 use super::data::DriveData;
 use super::pooled::ServedPool;
@@ -10,7 +11,7 @@ use super::pooled::ServedPool;
 /// A drive, and data that the drive's model does not hold itself.
 #[derive(Debug)]
 pub(super) struct Plain {
-    pub(super) drive: ManagedDrive,
+    pub(super) drive: ManagedDrive<Drive>,
     pub(super) data: DriveData,
 }
 
@@ -60,7 +61,7 @@ impl Machine {
     }
 
     /// Calls `what` with each drive of the machine.
-    pub(super) fn each_drive(&mut self, mut what: impl FnMut(&mut ManagedDrive)) {
+    pub(super) fn each_drive(&mut self, mut what: impl FnMut(&mut ManagedDrive<Drive>)) {
         match self {
             Machine::Drive(it) => what(&mut it.drive),
             Machine::Pool(pool) => pool.each_drive(what).for_each(drop),
@@ -116,7 +117,7 @@ impl Machine {
     ///
     /// # Errors
     /// It is a pool.
-    pub(super) fn drive_alone(&mut self) -> Result<&mut ManagedDrive, Refusal> {
+    pub(super) fn drive_alone(&mut self) -> Result<&mut ManagedDrive<Drive>, Refusal> {
         match self {
             Machine::Drive(it) => Ok(&mut it.drive),
             Machine::Pool(_) => Err(BY_MEMBER),

@@ -3,16 +3,15 @@
 //! Labels on the members state this too, but a member that is missing, or cannot read its labels, takes its labels with
 //! it. Other members then appear complete although they have missed writes. The note is written before a client gets
 //! the acknowledgement of a write that a member has missed, so an opening can tell, and refuses
-//! ([`Damage::Behind`](model::tier::offline::Damage)). While it cannot be written, it waits in the order of the members'
+//! ([`Damage::Behind`](tier::offline::Damage)). While it cannot be written, it waits in the order of the members'
 //! writes, as they do without space ([`PoolSpace`]), and no client gets such an acknowledgement.
 
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
-use model::media::DriveConfig;
-use model::tier::offline::RecoveredTiers;
-use model::tier::{AnyTier, Kind, PoolConfig};
+use tier::offline::RecoveredTiers;
+use tier::{AnyTier, DriveConfig, Kind, PoolConfig};
 
 use super::room::PoolSpace;
 use crate::store::PoolState;

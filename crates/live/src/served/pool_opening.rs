@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 use model::data::{Unreadable, Unwritable};
 use model::management::{Lifetime, ManagedDrive};
-use model::media::{DriveConfig, Medium, Seeds};
-use model::tier::below::Opening;
-use model::tier::offline::{self, Damage, Images, RecoveredTiers, RecoveryInput};
-use model::tier::{Kind, PoolConfig, Target};
+use model::media::{Medium, Seeds};
 use text::problem::{Place, Problem, Problems};
+use tier::below::Opening;
+use tier::offline::{self, Damage, Images, RecoveredTiers, RecoveryInput};
+use tier::{DriveConfig, Kind, PoolConfig, Target};
 
 use super::ServedDevice;
 use super::data::DriveData;

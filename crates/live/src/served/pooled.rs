@@ -10,10 +10,9 @@ use model::data::{
     Buffers, Bytes, Contents, DataBackedDrive, DriveFault, READY, Unreadable, Unwritable,
 };
 use model::management::{Health, Lifetime, ManagedDrive, Refusal};
-use model::media::DriveConfig;
-use model::tier::offline::{self, Images, RecoveredTiers, RecoveryInput};
-use model::tier::{Pool, PoolConfig};
 use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
+use tier::offline::{self, Images, RecoveredTiers, RecoveryInput};
+use tier::{Drive, DriveConfig, Pool, PoolConfig};
 
 use super::disk::MemberDisk;
 use super::findings;
@@ -28,7 +27,7 @@ use crate::store::{SavedState, save};
 const CROWD: usize = 2048;
 
 /// A member of the pool.
-pub(super) type PoolDrive = DataBackedDrive<ManagedDrive, MemberDisk>;
+pub(super) type PoolDrive = DataBackedDrive<ManagedDrive<Drive>, MemberDisk>;
 
 /// State of a member besides that of its drive.
 #[derive(Debug)]
@@ -111,7 +110,7 @@ impl ServedPool {
     pub(super) fn new(
         (config, uuid): (PoolConfig<DriveConfig>, u128),
         (room, note): (PoolSpace, Note),
-        (drives, disks, stores): (Vec<ManagedDrive>, Vec<MemberDisk>, Vec<MemberStore>),
+        (drives, disks, stores): (Vec<ManagedDrive<Drive>>, Vec<MemberDisk>, Vec<MemberStore>),
         tiers: RecoveredTiers,
     ) -> ServedPool {
         use model::media::Medium;
@@ -314,7 +313,7 @@ impl ServedPool {
     /// Calls a function with the drive of each member.
     pub(super) fn each_drive<R>(
         &mut self,
-        mut what: impl FnMut(&mut ManagedDrive) -> R,
+        mut what: impl FnMut(&mut ManagedDrive<Drive>) -> R,
     ) -> impl Iterator<Item = R> {
         let members = 0..self.stores.len() as u16;
         let done = members.map(|member| self.pool.with_member(member, |it| what(it.drive_mut())));
@@ -325,7 +324,7 @@ impl ServedPool {
     pub(super) fn with_drive<R>(
         &mut self,
         member: u16,
-        what: impl FnOnce(&mut ManagedDrive) -> R,
+        what: impl FnOnce(&mut ManagedDrive<Drive>) -> R,
     ) -> R {
         self.pool.with_member(member, |it| what(it.drive_mut()))
     }

@@ -13,8 +13,8 @@ use std::io::{self, Write};
 
 use crash::log::{Note, Submission, Writer};
 use crash::{EventKind, Head};
-use model::media::DriveConfig;
 use model::{Command, Completion, Op, Time};
+use tier::DriveConfig;
 
 use super::{Outcome, Reply, ServedDevice};
 use crate::setup::StoreChoice;

@@ -1,8 +1,7 @@
 //! Messages on the resync of stale mirror members of a pool, and on log devices that are not used.
 
 use model::Span;
-use model::media::DriveConfig;
-use model::tier::{AnyTier, PoolConfig};
+use tier::{AnyTier, DriveConfig, PoolConfig};
 
 use super::findings;
 use crate::clock::Wall;

@@ -9,7 +9,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::tier::below::Opening;
+use tier::below::Opening;
 
 /// First line. The number changes when an older program could misread the rest.
 const HEAD: &str = "drivelab-pool 2";

@@ -11,6 +11,7 @@ mod data;
 mod jumbled;
 mod mix;
 mod power;
+pub mod samples;
 mod witness;
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::command::{Command, Completion, Op, Status};
-use crate::conformance;
+use crate::conformance::{self, samples};
 use crate::device::{Device, Range};
-use crate::media::nand::{self, Nand, NandConfig};
+use crate::media::nand::{Nand, NandConfig};
 use crate::media::ram::{Ram, RamConfig};
 use crate::media::{Medium, Precondition};
 use crate::random::Stream;
@@ -25,7 +25,7 @@ fn ram() -> Ram {
 }
 
 fn volatile_nand() -> NandConfig {
-    let mut config = nand::tests::small();
+    let mut config = samples::nand();
     config.buffer.protected = false;
     config
 }

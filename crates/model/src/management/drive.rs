@@ -13,7 +13,7 @@ use super::{LbaFormat, Management};
 use crate::command::{Command, Completion, Op};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::host::{PowerManaged, PowerTransition};
-use crate::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
+use crate::media::{Medium, MediumDrive, Precondition};
 use crate::time::{Span, Time};
 
 /// A throttled drive may use this share of its limit's margin above idle power.
@@ -119,26 +119,26 @@ impl Gauges for Counters {
 }
 
 /// Builds the drive in this format, state and wear.
-fn built(
-    config: &DriveConfig,
+fn built<M: Medium>(
+    config: &M,
     format: LbaFormat,
     state: Precondition,
     seed: u64,
     used: f64,
-) -> Drive {
+) -> M::Drive {
     let mut config = config.clone();
     config.set_lba_format(format);
     // A medium that does not wear stays new. Above 1000 %, no behaviour changes any more.
     let _ = config.set_percentage_used(used.min(1000.0));
-    Drive::new(&config, state, seed)
+    config.build(state, seed)
 }
 
 /// A drive under management. See the head of this module.
 #[derive(Clone, Debug)]
-pub struct ManagedDrive {
-    drive: PowerManaged<Drive>,
+pub struct ManagedDrive<D: MediumDrive> {
+    drive: PowerManaged<D>,
     /// Configuration from the catalogue: in its first format, without settings that were changed later.
-    config: DriveConfig,
+    config: D::Config,
     management: Management,
     seed: u64,
     /// Lifetime up to the start of this run, and everything that is counted here since then.
@@ -157,7 +157,7 @@ pub struct ManagedDrive {
     switched_on: Option<Time>,
 }
 
-impl ManagedDrive {
+impl<D: MediumDrive> ManagedDrive<D> {
     /// Creates a drive with this `lifetime` ([`Lifetime::of_new`] for a new one), in the format that the lifetime
     /// names. The time since power-on is that of `config` ([`Device::power_cut`] restarts it). `config` must be as
     /// created by the catalogue, in the first format of `management`.
@@ -165,12 +165,12 @@ impl ManagedDrive {
     /// # Errors
     /// If `lifetime` names a format that the drive does not have.
     pub fn new(
-        config: &DriveConfig,
+        config: &D::Config,
         management: &Management,
         state: Precondition,
         seed: u64,
         lifetime: Lifetime,
-    ) -> Result<ManagedDrive, Refusal> {
+    ) -> Result<ManagedDrive<D>, Refusal> {
         let format = management.lba_formats.get(lifetime.lba_format);
         let format = *format.ok_or(Refusal::Invalid(
             "the drive has no LBA format of this number",
@@ -202,7 +202,7 @@ impl ManagedDrive {
     }
 
     /// Returns the drive itself.
-    pub fn drive(&self) -> &Drive {
+    pub fn drive(&self) -> &D {
         self.drive.device()
     }
 
@@ -505,7 +505,7 @@ impl ManagedDrive {
     }
 }
 
-impl Device for ManagedDrive {
+impl<D: MediumDrive> Device for ManagedDrive<D> {
     fn capacity(&self) -> Capacity {
         Capacity {
             block: self.lba_format().data,

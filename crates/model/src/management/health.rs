@@ -2,7 +2,7 @@
 //!
 //! Use of spare blocks is not modelled: available spare stays at 100 %.
 
-use crate::media::{DriveConfig, Medium};
+use crate::media::Medium;
 use crate::time::Span;
 
 /// Counters over a drive's life, which the server of the drive stores across restarts.
@@ -42,7 +42,7 @@ pub struct Lifetime {
 
 impl Lifetime {
     /// Returns the lifetime of a drive whose only history is that of its configuration.
-    pub fn of_new(config: &DriveConfig) -> Lifetime {
+    pub fn of_new(config: &impl Medium) -> Lifetime {
         Lifetime {
             percentage_used: config.percentage_used(),
             ..Lifetime::default()

@@ -9,8 +9,9 @@ use ::text::quantity::Quantity;
 use catalogue::DriveSheet;
 use lab::Outcome;
 use model::Gauge;
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
 use study::decide::read_only::exceeded_limit;
+use tier::DriveConfig;
 
 /// Interval of the series in which a value is first reached, and the time of its end in seconds.
 #[derive(Clone, Copy)]

@@ -2,10 +2,10 @@
 
 use catalogue::{DriveSheet, Figure, FigureKind, PoolSheet};
 use model::management::LbaFormat;
-use model::media::{DriveConfig, Medium};
-use model::tier::{DurabilityPoint, PoolConfig, Target};
+use model::media::Medium;
 use serde_json::{Map, Value, json};
 use study::ledger::support;
+use tier::{DriveConfig, DurabilityPoint, PoolConfig, Target};
 
 use super::pool;
 

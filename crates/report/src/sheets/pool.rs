@@ -2,14 +2,14 @@
 //! drives.
 
 use catalogue::{DriveSheet, PoolSheet};
-use model::media::{DriveConfig, Medium};
-use model::tier::{ClusterConfig, DurabilityPoint, Loss, PoolConfig, Target};
+use model::media::Medium;
 use study::ledger::support;
 use study::prove::statement;
 use text::digits::digits;
 use text::quantity::{Bytes, Quantity, decimal};
 use text::terminal::{self, Width, paragraph};
 use text::words::listed;
+use tier::{ClusterConfig, DriveConfig, DurabilityPoint, Loss, PoolConfig, Target};
 
 /// Maximum number of drives that are all listed.
 const MANY: usize = 24;

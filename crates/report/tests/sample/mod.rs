@@ -11,11 +11,11 @@ use std::sync::LazyLock;
 use catalogue::{DriveSheet, Figure, FigureKind, HostSheet, NvmeIdentity};
 use lab::{Interval, Lab, Measured, Outcome, Scenario, ThreadOutcome, Work};
 use model::management::{Management, Thermal};
-use model::media::DriveConfig;
 use model::media::ram::RamConfig;
 use model::{Anatomy, Gauge, Part, Span, Stream, Time};
 use study::review::{Effort, Review, ReviewRequest, Suite, UserWorkload, Workload, review};
 use text::problem::Problems;
+use tier::DriveConfig;
 use workload::job::{BlockSizes, Job, Mix, Rate};
 
 /// Base latency, parallelism, tail and cliff of a formula drive, for reads and writes.

@@ -3,9 +3,8 @@
 
 use catalogue::DriveSheet;
 use model::Part;
-use model::media::DriveConfig;
-use model::tier::{Kind, PoolConfig, Target};
 use serde::Serialize;
+use tier::{DriveConfig, Kind, PoolConfig, Target};
 
 use super::slo::{Limit, LimitMetric, LimitScope};
 use super::tally::Tally;

@@ -7,8 +7,7 @@
 use catalogue::DriveSheet;
 use lab::Outcome;
 use model::Time;
-use model::media::DriveConfig;
-use model::tier::{Kind, PoolConfig, Target, TierConfig};
+use tier::{DriveConfig, Kind, PoolConfig, Target, TierConfig};
 
 use crate::review::results::rounded;
 

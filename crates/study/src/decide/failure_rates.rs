@@ -8,8 +8,9 @@
 //! Each rate has its source. Sources marked "from memory" were not read again when the rates were entered.
 
 use catalogue::DriveSheet;
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
 use serde::Serialize;
+use tier::DriveConfig;
 
 /// Drives with similar failure rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

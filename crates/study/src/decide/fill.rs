@@ -10,10 +10,11 @@
 
 use catalogue::{DriveSheet, HostSheet, Settings};
 use lab::{Bench, Lab, Machine, Work};
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
 use model::{Span, Time};
 use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
+use tier::DriveConfig;
 use workload::job::{BlockSizes, Extent, Job, Mix};
 
 use super::load::{Height, Pattern};

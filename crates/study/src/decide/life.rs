@@ -13,9 +13,10 @@
 use catalogue::{DriveSheet, FigureKind};
 use lab::{Lab, Outcome, ProgressCallback};
 use model::Gauge;
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
 use serde::Serialize;
 use text::problem::Problems;
+use tier::DriveConfig;
 
 use super::buffer;
 use super::read_only;

@@ -1,6 +1,6 @@
 //! Probability that a pool loses data, from its own loss rule, the failure rates of its drives, and their repair times.
 //!
-//! The rule (`model::tier::Loss`) gives the smallest sets of members whose joint failure loses data. The annual loss
+//! The rule (`tier::Loss`) gives the smallest sets of members whose joint failure loses data. The annual loss
 //! rate of a set is a sum over its members j. Each term is rate(j), times the product over the other members i of
 //! rate(i) x repair time(i): all others have failed, and j fails before one of them is replaced. The rates of the sets
 //! are added. This sum is the first term of the Markov chain with concurrent repairs. With repairs that last days and
@@ -22,11 +22,11 @@ use std::collections::BTreeMap;
 
 use catalogue::{DriveSheet, HostSheet};
 use lab::{Bench, Lab, Machine, Work};
-use model::media::{DriveConfig, Medium, Precondition};
-use model::tier::{Kind, Loss, PoolConfig, Target};
+use model::media::{Medium, Precondition};
 use model::{Span, Time};
 use serde::Serialize;
 use text::problem::{Problem, Problems};
+use tier::{DriveConfig, Kind, Loss, PoolConfig, Target};
 use workload::job::{BlockSizes, Extent, Job, Mix};
 
 use super::failure_rates::{DriveClass, FailureRate};

@@ -58,7 +58,7 @@ fn is_list(behind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::tier::Kind;
+    use tier::Kind;
 
     #[test]
     fn new_files_are_written_to_an_intent_log_that_holds_none() {

@@ -8,10 +8,11 @@
 
 use catalogue::DriveSheet;
 use lab::{Lab, Outcome, ProgressCallback};
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
 use model::{Span, Time};
 use serde::Serialize;
 use text::problem::Problems;
+use tier::DriveConfig;
 use workload::job::{Extent, Job, Mix};
 
 use super::fill;

@@ -4,9 +4,8 @@
 //! one. Many trace formats record neither flushes nor force unit access; for their traces, nothing is reported.
 
 use model::Op;
-use model::media::DriveConfig;
-use model::tier::{Kind, PoolConfig, SyncPolicy};
 use serde::Serialize;
+use tier::{DriveConfig, Kind, PoolConfig, SyncPolicy};
 use workload::job::{Job, Mix, Rate, SyncMode};
 use workload::trace::Trace;
 

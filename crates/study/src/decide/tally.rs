@@ -1,10 +1,10 @@
 //! Combined results of one load with several seeds: the figures that are compared with limits, each with its interval,
 //! and what the slowest I/Os waited for.
 
-use model::media::DriveConfig;
 use model::{Gauge, Part, Span};
 use serde::Serialize;
 use statistics::{AnatomyBands, Histogram, Measured};
+use tier::DriveConfig;
 
 use super::load::Height;
 use super::slo::{Limit, LimitMetric, LimitScope};

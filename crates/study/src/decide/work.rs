@@ -9,11 +9,11 @@ use catalogue::{DriveSheet, HostSheet};
 use lab::{
     Lab, Machine, Outcome, ProgressCallback, Scenario, Start, TraceReplay, Work, to_the_end,
 };
-use model::media::{DriveConfig, Precondition};
-use model::tier::Kind;
+use model::media::Precondition;
 use model::{Gauge, Span};
 use serde::Serialize;
 use text::problem::Problems;
+use tier::{DriveConfig, Kind};
 use workload::fio::{self, Surroundings};
 use workload::job::Job;
 use workload::replay::OutOfRangePolicy;

@@ -10,8 +10,8 @@
 use std::collections::BTreeSet;
 
 use catalogue::DriveSheet;
-use model::media::DriveConfig;
 use text::problem::Problems;
+use tier::DriveConfig;
 
 use super::drive::{FitRequest, FitResult, drive, drive_from, loss_as_it_is, median_error};
 

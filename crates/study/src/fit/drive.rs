@@ -1,6 +1,7 @@
 //! A catalogue file for a drive that a user has measured: a base drive with its free parameters fitted.
 
-use model::media::{DriveConfig, Precondition};
+use model::media::Precondition;
+use tier::DriveConfig;
 use toml_edit::DocumentMut;
 
 use super::parameter::changes;

@@ -19,9 +19,10 @@ use catalogue::{
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::Span;
 use model::media::nand::NandConfig;
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
 use statistics::Measured;
 use text::problem::Problems;
+use tier::DriveConfig;
 use workload::job::{BlockSizes, Extent, Job, Mix};
 
 use super::Parameter;

@@ -10,8 +10,8 @@
 //! Not modelled: several block sizes (the largest counts), credits, and limits of the instance.
 
 use catalogue::{Change, DriveSheet, FigureKind};
-use model::media::DriveConfig;
 use model::media::volume::VolumeConfig;
+use tier::DriveConfig;
 use workload::job::Job;
 
 use super::{FitRequest, MeasuredFigure, MeasuredRun, Quantity};

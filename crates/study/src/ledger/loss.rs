@@ -5,7 +5,7 @@
 //! power.
 
 use catalogue::DriveSheet;
-use model::media::DriveConfig;
+use tier::DriveConfig;
 
 /// Maximum number of members: above it there are too many sets to enumerate.
 const MOST_MEMBERS: usize = 20;

@@ -8,8 +8,9 @@
 
 use catalogue::{DriveSheet, FigureKind, QosBound};
 use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario};
-use model::media::{DriveConfig, Precondition};
+use model::media::Precondition;
 use text::problem::Problems;
+use tier::DriveConfig;
 use workload::job::{BlockSizes, Job, Mix};
 
 use super::expression::ExpressionError;

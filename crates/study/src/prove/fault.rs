@@ -2,8 +2,7 @@
 
 use model::Stream;
 use model::data::DriveFault;
-use model::media::DriveConfig;
-use model::tier::{Kind, PoolConfig, Target, openings};
+use tier::{DriveConfig, Kind, PoolConfig, Target, openings};
 
 /// Bytes at the end of a slice with labels: those of openings, and two of a tier.
 const LABELS: u64 = openings::LEAST + (8 << 10);

@@ -3,7 +3,7 @@
 
 use model::Stream;
 use model::data::Image;
-use model::tier::offline::{Opening, RecoveredTiers};
+use tier::offline::{Opening, RecoveredTiers};
 
 use super::choice::{CrashOutcome, apply};
 use super::fail::Fail;

@@ -21,9 +21,8 @@ mod shrink;
 mod trace;
 mod world;
 
-use model::media::DriveConfig;
-use model::tier::PoolConfig;
 use rayon::prelude::*;
+use tier::{DriveConfig, PoolConfig};
 
 use self::fail::Fail;
 use self::fault::{Fault, Lives};

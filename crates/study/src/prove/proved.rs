@@ -4,8 +4,7 @@
 //! faults that violate the guarantee, if any. Callers that serve a pool look up its shape. A shape without a record
 //! has not been tested.
 
-use model::media::DriveConfig;
-use model::tier::PoolConfig;
+use tier::{DriveConfig, PoolConfig};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 use super::world::TestPool;

@@ -5,8 +5,8 @@
 //! covered: caches that are tiers themselves (their members' blocks are not the ring's).
 
 use model::data::Contents;
-use model::tier::offline::{RecoveredTiers, RecoveryFinding};
-use model::tier::record::{BLOCK, RecordHeader, Superblock};
+use tier::offline::{RecoveredTiers, RecoveryFinding};
+use tier::record::{BLOCK, RecordHeader, Superblock};
 
 use super::world::{Disks, TestPool};
 

@@ -2,9 +2,9 @@
 //! leave a new state, a callback is called.
 
 use model::data::{Buffers, DriveFault, Image, UndecidedWrite};
-use model::tier::AnyTier;
-use model::tier::offline::RecoveredTiers;
 use model::{Command, Device, Op, Payload, Span, Status, Time};
+use tier::AnyTier;
+use tier::offline::RecoveredTiers;
 
 use super::fault::InjectedFault;
 use super::oracle::{Oracle, SECTOR, WrongContent, stamp};
@@ -84,7 +84,7 @@ pub(super) fn run(
     program: &Program,
     blows: &[InjectedFault],
     look: &mut dyn FnMut(&Cut<'_>) -> StopFlag,
-) -> (Option<ServiceFailure>, Vec<model::tier::ChildCommand>) {
+) -> (Option<ServiceFailure>, Vec<tier::ChildCommand>) {
     let (mut pool, bytes) = world.start(disks, tiers, seed);
     pool.record();
     let mut run = ProgramRun {

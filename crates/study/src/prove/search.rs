@@ -2,7 +2,7 @@
 //! number of points has been tried.
 
 use model::Stream;
-use model::tier::offline::{RecoveredTiers, RecoveryFinding};
+use tier::offline::{RecoveredTiers, RecoveryFinding};
 
 use super::choice::{self, CrashOutcome};
 use super::fail::Fail;

@@ -4,10 +4,10 @@
 //! the shape: sizes, names, drive models, and policies that only change when data moves. A stripe, a concatenation, a
 //! capacity tier or a set of log devices with more than one equal child counts as `n`.
 
-use model::media::{DriveConfig, Medium};
-use model::tier::{
-    Cleaning, Durability, IntentLogConfig, Kind, Logbias, PoolConfig, SyncPolicy, Target,
-    TierConfig, WriteBackConfig, Writes,
+use model::media::Medium;
+use tier::{
+    Cleaning, DriveConfig, Durability, IntentLogConfig, Kind, Logbias, PoolConfig, SyncPolicy,
+    Target, TierConfig, WriteBackConfig, Writes,
 };
 
 /// Returns the shape of a pool as text, such as `mirror(2*volatile-flash)`.

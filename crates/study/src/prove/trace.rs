@@ -1,9 +1,9 @@
 //! Occasional checks: the same program without data, and service after a restart.
 
 use model::data::{Buffers, DriveFault};
-use model::tier::ChildCommand;
-use model::tier::offline::RecoveredTiers;
 use model::{Command, Device, Op, Span, Status, Time};
+use tier::ChildCommand;
+use tier::offline::RecoveredTiers;
 
 use super::program::{Program, Step, StepAction};
 use super::run::ServiceFailure;
@@ -20,19 +20,18 @@ pub(super) fn without_data(
     pool.record();
     let (mut now, mut busy) = (Time::ZERO, vec![false; 256]);
     let mut done = Vec::new();
-    let mut until =
-        |pool: &mut model::tier::Pool<_>, now: &mut Time, busy: &mut Vec<bool>, most| {
-            while busy.iter().filter(|it| **it).count() > most {
-                let next = pool.next_event();
-                if next == Time::NEVER {
-                    break;
-                }
-                *now = pool.advance(next, next, &mut done);
-                for completion in done.drain(..) {
-                    busy[completion.id as usize] = false;
-                }
+    let mut until = |pool: &mut tier::Pool<_>, now: &mut Time, busy: &mut Vec<bool>, most| {
+        while busy.iter().filter(|it| **it).count() > most {
+            let next = pool.next_event();
+            if next == Time::NEVER {
+                break;
             }
-        };
+            *now = pool.advance(next, next, &mut done);
+            for completion in done.drain(..) {
+                busy[completion.id as usize] = false;
+            }
+        }
+    };
     for step in &program.steps {
         let op = match step.what {
             StepAction::Drain => {

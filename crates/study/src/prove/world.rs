@@ -7,13 +7,14 @@
 //! need large addresses.
 
 use model::data::{Bytes, Contents, DataBackedDrive, Image, Unreadable, Unwritable};
-use model::media::{Drive, DriveConfig, Medium, Precondition};
-use model::tier::offline::{
+use model::media::{Medium, Precondition};
+use tier::offline::{
     self, Damage, Images, Opening, RecoveredTiers, RecoveryFinding, RecoveryInput,
 };
-use model::tier::openings;
-use model::tier::{
-    IntentLogConfig, Kind, ParityArrayConfig, Pool, PoolConfig, Target, TierConfig, WriteBackConfig,
+use tier::openings;
+use tier::{
+    Drive, DriveConfig, IntentLogConfig, Kind, ParityArrayConfig, Pool, PoolConfig, Target,
+    TierConfig, WriteBackConfig,
 };
 
 /// Bytes of each slice.

@@ -7,8 +7,9 @@
 //! with settings other than figures and a power limit.
 
 use catalogue::{Change, DriveSheet, Settings, TunableSetting, drive_as};
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
 use serde::Serialize;
+use tier::DriveConfig;
 
 /// A drive as arguments of the command line.
 #[derive(Clone, PartialEq, Debug, Serialize)]

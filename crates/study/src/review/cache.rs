@@ -1,7 +1,6 @@
 //! The cache of a pool, whose size workloads are scaled by. Not considered: a cache below another.
 
-use model::media::DriveConfig;
-use model::tier::{Kind, PoolConfig};
+use tier::{DriveConfig, Kind, PoolConfig};
 
 /// A cache in a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

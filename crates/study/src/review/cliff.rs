@@ -6,7 +6,8 @@
 //! time axis is stretched by the same factor, and the page states the factor.
 
 use model::Span;
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
+use tier::DriveConfig;
 
 use super::measure::measurement;
 use super::results::{Measurement, TimeSeries, rounded};

@@ -5,8 +5,9 @@
 //! on a new drive. A run that would take more I/Os than the suite allows for a point is shortened, and a note states
 //! that. Not supported: `ramp_time`; the preparation is a job of its own.
 
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
 use model::{Span, Time};
+use tier::DriveConfig;
 
 use super::cache::cache_of;
 use super::course::{Long, StopCondition, WorkloadRange};

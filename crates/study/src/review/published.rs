@@ -6,7 +6,8 @@
 //! value of a whole sweep, and the point at which it is reached, are on the chart that has most of the sweep's points.
 //! A ratio of two figures is shown only if the review has both. Not shown: claims about several drives at once.
 
-use model::media::{DriveConfig, Precondition};
+use model::media::Precondition;
+use tier::DriveConfig;
 
 use super::ReviewRequest;
 use super::chapter::Chapter;

@@ -6,7 +6,8 @@
 //! scale. No pool is scaled further than its smallest member allows: flash blocks have a minimum size, and a small
 //! member has too few units for accurate shares.
 
-use model::media::{DriveConfig, Medium};
+use model::media::Medium;
+use tier::DriveConfig;
 
 use super::cache::cache_of;
 

@@ -3,13 +3,13 @@
 
 use model::data::{Buffers, Bytes, Contents, DataBackedDrive, Image, Unreadable, Unwritable};
 use model::media::ram::RamConfig;
-use model::media::{Drive, DriveConfig, Medium, Precondition};
-use model::tier::offline::{self, Images, RecoveredTiers, RecoveryFinding};
-use model::tier::{
-    IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, Pool, PoolConfig, SyncPolicy, Target,
-    TierConfig,
-};
+use model::media::{Medium, Precondition};
 use model::{Command, Device, Span, Time};
+use tier::offline::{self, Images, RecoveredTiers, RecoveryFinding};
+use tier::{
+    Drive, DriveConfig, IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, Pool, PoolConfig,
+    SyncPolicy, Target, TierConfig,
+};
 
 const POOL: u128 = 7;
 const UNIT: u32 = 4096;

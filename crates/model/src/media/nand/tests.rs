@@ -23,92 +23,10 @@ use alloc::vec::Vec;
 use super::*;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::CommandId;
+pub(crate) use crate::conformance::samples::nand as small;
 use crate::engine::{Workload, run};
-use crate::ftl::{NandGeometry, Watermark};
+use crate::ftl::Watermark;
 use crate::time::Span;
-
-/// A small drive: 16 dies, about 600 MB at 28 % over-provisioning.
-pub(crate) fn small() -> NandConfig {
-    let mut config = NandConfig {
-        geometry: NandGeometry {
-            channels: 4,
-            dies_per_channel: 4,
-            planes: 2,
-            blocks_per_plane: 80,
-            pages_per_block: 32,
-            page_bytes: 16384,
-            reserved: 0.0,
-            capacity: 4096,
-            indirection: 4096,
-            stripe: 0,
-        },
-        block: 512,
-        timing: NandTiming {
-            read: Span::from_us(60),
-            read_spread: 0.0,
-            retry_probability: 0.0,
-            cache_read: true,
-            program_spread: 0.0,
-            program_jitter: 0.0,
-            program: Span::from_us(1300),
-            erase: Span::from_us(4000),
-            suspend: None,
-            channel_command: Span::from_ns(500),
-            channel_ps_per_byte: 3000,
-        },
-        controller: NandController {
-            per_read: Span::from_ns(1500),
-            per_read_unit: None,
-            per_write: Span::from_ns(2000),
-            per_write_unit: Span::from_ns(300),
-            issue_interval: Span::ZERO,
-            write_issue_interval: Span::ZERO,
-            cores: None,
-            read_latency: Span::from_us(8),
-            write_latency: Span::from_us(6),
-            write_spread: Span::ZERO,
-            link_latency: Span::from_us(1),
-            link_ps_per_byte: 300,
-            link_write_ps_per_byte: None,
-            slots: None,
-            max_transfer: 131_072,
-            merge_before_ack: false,
-        },
-        buffer: small_buffer(),
-        collection: Collection {
-            watermark: Watermark { low: 3 },
-            background_free: 0,
-            idle_after: Span::from_ms(20),
-            per_unit: Span::ZERO,
-            bursts: None,
-        },
-        read_ahead: None,
-        map: None,
-        slc: None,
-        refresh: None,
-        housekeeping: None,
-        pace: None,
-        power: NandPower::default(),
-        rated_cycles: 3000,
-        percentage_used_at_start: 0.0,
-        wear_factor: 1.0,
-        read_only_at_percent: None,
-        filled: 1.0,
-    };
-    set_over_provisioning(&mut config, 0.28);
-    config
-}
-
-/// Returns the buffer of such a drive: protected, and without costs of tables.
-fn small_buffer() -> WriteBuffer {
-    WriteBuffer {
-        bytes: 2 << 20,
-        protected: true,
-        save_tables: Span::ZERO,
-        fua_tables: Span::ZERO,
-        tables_per_write: 0.0,
-    }
-}
 
 /// Returns the shared state of such a drive, with nothing written.
 pub(super) fn shared(config: &NandConfig) -> Shared {

@@ -5,69 +5,8 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::conformance;
+pub(super) use crate::conformance::samples::xpoint as config;
 use crate::time::Span;
-
-/// A small P4800X with all its parts, and with frequent background work, so that it occurs in a short run.
-pub(crate) fn config() -> XPointConfig {
-    XPointConfig {
-        bytes: 256 << 20,
-        block: 512,
-        channels: 7,
-        dies_per_channel: 4,
-        die_bytes: 16 << 20,
-        max_transfer: 128 << 10,
-        timing: XPointTiming {
-            link: Span::from_ns(1_300),
-            link_ps_per_byte: 286,
-            data_fetch: Span::from_ns(300),
-            controller: Span::from_ns(1_800),
-            further_block: Span::from_ns(7),
-            controller_interval: Span::from_ns(500),
-            controller_slots: 12,
-            write_buffers: 5,
-            table_places: 100,
-            read_path_ps_per_byte: 408,
-            read_part: UNIT,
-            read_completion: Span::ZERO,
-            read_spread: Span::from_ns(500),
-            write_path_ps_per_byte: 455,
-            turnaround: Span::from_ns(300),
-            duplex: false,
-            die_read: Span::from_ns(4_550),
-            decode: Span::from_ns(300),
-            die_write: Span::from_ns(27_000),
-        },
-        refresh: XPointRefresh {
-            batch_units: 12,
-            period: Span::from_ms(20_000),
-            after_power_on: Span::from_ms(100),
-            uptime_at_start: Span::from_ms(50),
-        },
-        levelling: Levelling {
-            writes_per_move: 500,
-            batch_units: 20,
-        },
-        recovery: Recovery {
-            reads_per_recovery: 700,
-            time: Span::from_us(120),
-        },
-        power: XPointPower {
-            idle_watts: 5.0,
-            read_joules_per_byte: 1.25e-9,
-            write_joules_per_byte: 3.6e-9,
-            limit_watts: 18.0,
-            governor_window: Span::from_ms(10),
-        },
-        wear: Wear {
-            endurance_bytes: 20_500_000_000_000_000,
-            percentage_used_at_start: 0.0,
-            factor: 1.0,
-            protect_at_percent: 105.0,
-            protected_bytes_per_second: 30_000_000,
-        },
-        format_die_bytes_per_second: 54_000_000,
-    }
-}
 
 #[test]
 fn keeps_the_laws() {

@@ -4,9 +4,10 @@
 use catalogue::{DriveSheet, HostSheet};
 use lab::{Lab, Machine};
 use model::Part;
-use model::media::{DriveConfig, Precondition};
+use model::media::Precondition;
 use serde::Serialize;
 use text::problem::Problems;
+use tier::DriveConfig;
 
 use super::causes::{self, Cause};
 use super::change::{self, Change};

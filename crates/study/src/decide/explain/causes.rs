@@ -13,7 +13,8 @@ use catalogue::DriveSheet;
 use model::Span;
 use model::host::Engine;
 use model::media::volume::{Limits, VolumeConfig};
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{Medium, Precondition};
+use tier::DriveConfig;
 use workload::job::{BlockSizes, Extent, Job, Mix, SyncMode};
 
 use super::file::depth_of;

@@ -10,10 +10,10 @@
 //! served drive has it); more than two levels.
 
 use catalogue::DriveSheet;
-use model::media::DriveConfig;
 use model::media::nand::NandConfig;
 use serde::Serialize;
 use text::digits::{bytes_decimal, count, duration};
+use tier::DriveConfig;
 
 use super::file::ReportingGroup;
 use super::heat::{Fall, Heat};

@@ -10,9 +10,10 @@
 
 use catalogue::DriveSheet;
 use model::management::Thermal;
-use model::media::{DriveConfig, Medium as _};
+use model::media::Medium as _;
 use serde::Serialize;
 use text::digits::{digits, duration};
+use tier::DriveConfig;
 
 use crate::review::results::rounded;
 

@@ -12,12 +12,11 @@
 
 use catalogue::DriveSheet;
 use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario, Work};
-use model::media::DriveConfig;
-use model::tier::{Kind, WriteBackConfig};
 use model::{Gauge, Span};
 use serde::Serialize;
 use text::digits::bytes_decimal;
 use text::problem::Problems;
+use tier::{DriveConfig, Kind, WriteBackConfig};
 
 use super::{SizeAnswer, SizeRequest, SizeResult, answer, found, part_of, row, since};
 use crate::decide::profile::{DISKS, Profile};

@@ -21,11 +21,10 @@ use std::collections::BTreeMap;
 
 use catalogue::DriveSheet;
 use lab::{Lab, Outcome, ProgressCallback};
-use model::media::DriveConfig;
-use model::tier::{IntentLogConfig, Kind, PoolConfig, ReadCacheConfig, Target, Writes};
 use model::{Gauge, Op};
 use serde::Serialize;
 use text::problem::Problems;
+use tier::{DriveConfig, IntentLogConfig, Kind, PoolConfig, ReadCacheConfig, Target, Writes};
 use workload::trace::Trace;
 
 use super::life::{self, FirstEnd};

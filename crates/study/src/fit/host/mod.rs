@@ -18,8 +18,9 @@ use std::cell::Cell;
 
 use model::Span;
 use model::host::{CompletionMode, Engine};
+use model::media::Precondition;
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Precondition};
+use tier::DriveConfig;
 use toml_edit::DocumentMut;
 
 use super::drive::{AT_BOUND, bounded, intervals};

@@ -4,7 +4,6 @@ use super::*;
 use crate::conformance::Suite;
 use crate::device::Range;
 use crate::ftl::PageLocation;
-use crate::tier::raid0::Raid0;
 
 fn lost(make: impl Fn(u64) -> Nand) -> u64 {
     let suite = Suite::default();
@@ -18,17 +17,6 @@ fn a_volatile_buffer_is_lost_and_a_protected_one_is_not() {
         assert!(lost(|seed| Nand::new(everything(false), state, seed)) > 0);
         assert_eq!(lost(|seed| Nand::new(everything(true), state, seed)), 0);
     }
-}
-
-#[test]
-fn a_raid_loses_what_its_members_do_where_it_is_in_the_raid() {
-    let raid = |seed| {
-        let member = |number| Nand::new(everything(false), Precondition::Fresh, seed + number);
-        Raid0::new(vec![member(0), member(100)], 12 << 10)
-    };
-    let suite = Suite::default();
-    let lost = (0..4).map(|seed| suite.power_cuts(seed, raid(seed)).expect("law 9"));
-    assert!(lost.sum::<u64>() > 0);
 }
 
 /// Acknowledged, overwritten, flushed, and cut: only data after the flush is lost, and the map no longer contains it.

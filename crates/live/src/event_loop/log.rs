@@ -1,6 +1,6 @@
 //! Log of the event loop: lines for the server's owner, with a rate limit for lines that clients can trigger.
 
-use super::few::LogRateLimiter;
+use super::log_limit::LogRateLimiter;
 use crate::clock::Wall;
 
 /// Receives log lines.

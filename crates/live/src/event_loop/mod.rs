@@ -8,10 +8,10 @@
 //! spins for the rest. It also spins for a while after the last command, because the next one is often near. If the
 //! server is idle, the loop sleeps.
 
-mod befalling;
-mod few;
+mod faults;
 mod listeners;
 mod log;
+mod log_limit;
 mod pace;
 mod places;
 mod schedule;

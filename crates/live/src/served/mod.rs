@@ -10,6 +10,7 @@ mod condition;
 mod data;
 mod disk;
 mod division;
+mod faults;
 mod findings;
 #[cfg(test)]
 mod full;
@@ -22,10 +23,9 @@ mod opening;
 mod pool_opening;
 mod pooled;
 mod recorded;
+mod recurring_error;
 mod resync;
 mod room;
-mod suffering;
-mod trouble;
 
 use std::collections::VecDeque;
 use std::io;
@@ -48,7 +48,7 @@ pub use injected::TriggeredFault;
 use machine::Machine;
 use recorded::Recorder;
 pub use recorded::Recording;
-use trouble::RecurringError;
+use recurring_error::RecurringError;
 
 /// Maximum number of commands in flight in one drive; more are rejected.
 const SLOTS: usize = 1 << 16;

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::trouble::DriveFault;
+use super::drive_fault::DriveFault;
 use crate::command::{Command, Op};
 use crate::random::Stream;
 use crate::time::{Span, Time};

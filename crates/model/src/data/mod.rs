@@ -12,6 +12,7 @@
 mod bytes;
 mod contents;
 mod delay;
+mod drive_fault;
 pub mod field;
 mod image;
 mod inject;
@@ -19,18 +20,17 @@ mod kept;
 mod nothing;
 #[cfg(test)]
 mod tests;
-mod trouble;
 mod unflushed;
 
 pub use bytes::Bytes;
 pub use contents::{Contents, Unreadable, Unwritable};
+pub use drive_fault::{DriveFault, READY};
 pub use image::Image;
 pub use inject::{
     CommandKind, Draws, Effect, Injector, Lasting, Moment, OnHit, Rule, Trigger, Verdict,
 };
 pub use kept::DataBackedDrive;
 pub use nothing::NullContents;
-pub use trouble::{DriveFault, READY};
 pub use unflushed::{UndecidedWrite, UnflushedWrites};
 
 use core::num::Wrapping;

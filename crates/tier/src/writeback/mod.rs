@@ -37,13 +37,6 @@ pub use cleaning::{Cleaning, IdleCleaning, RateControl};
 pub use passing::BypassPolicy;
 pub use settings::{CommitPolicy, Congestion, Destage, Durability, WriteBackConfig};
 
-use model::anatomy::{Anatomy, Part};
-use model::command::{Command, Completion, Op, Status};
-use model::data::{Unreadable, Unwritable};
-use model::device::{Gauge, Gauges, Range};
-use model::engine::Slab;
-use model::time::{Span, Time};
-
 use self::cleaning::Cleaner;
 use self::commit::PendingRecord;
 use self::committing::Commits;
@@ -61,6 +54,12 @@ use super::record::Superblock;
 use super::streams::Streams;
 use super::striping::Striping;
 use super::{Child, Gather, Tier, TierContext, TierSettings};
+use model::anatomy::{Anatomy, Part};
+use model::command::{Command, Completion, Op, Status};
+use model::data::{Unreadable, Unwritable};
+use model::device::{Gauge, Gauges, Range};
+use model::engine::Slab;
+use model::time::{Span, Time};
 
 /// Index of the child that is the cache.
 const CACHE: u16 = 0;

@@ -114,7 +114,7 @@ fn problem(source: &str, index: usize, what: String) -> Problem {
 /// Checks whether a line names columns of zilstat.
 fn is_header(words: &[&str]) -> bool {
     let bare = |word: &&str| ["cc", "ic", "idb", "iwb"].contains(&word.trim_end_matches("/s"));
-    words.iter().any(|word| bare(word))
+    words.iter().any(bare)
 }
 
 /// Positions of the columns in a line.

@@ -26,7 +26,7 @@ pub(super) fn advice(head: &Head) -> Option<(&'static str, &'static str)> {
     }
     let on = |mark: &[u8]| {
         let has = |line: &&[u8]| line.windows(mark.len()).any(|part| part == mark);
-        head.lines.iter().take(50).any(|line| has(&line))
+        head.lines.iter().take(50).any(has)
     };
     let system_calls: [&[u8]; 4] = [b"pread64(", b"pwrite64(", b"io_submit(", b"preadv2("];
     if first.starts_with(b"\"Time of Day\"") || on(b"\"ReadFile\"") {

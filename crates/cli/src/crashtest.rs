@@ -501,7 +501,12 @@ fn all_images(
     let recoveries = temporary_folder();
     let recoveries = recoveries.map_err(|it| Failure::failed("making a temporary folder", it))?;
     let place = recoveries.path();
-    let second = second::run(args, source, command, &mut checker, place, &stop)?;
+    // An error here must not discard what the first search has found.
+    let (second, second_failed) =
+        match second::run(args, source, command, &mut checker, place, &stop) {
+            Ok(second) => (second, None),
+            Err(failure) => (None, Some(failure)),
+        };
     checker.finish();
     stop.announce();
     let outcome = SearchOutcome {
@@ -531,6 +536,9 @@ fn all_images(
             folder.display()
         );
         output::remark("note", &kept);
+    }
+    if let Some(failure) = second_failed {
+        return Err(failure);
     }
     match report.failures.len() + of_second {
         0 => stop.finish(),

@@ -324,6 +324,25 @@ fn a_table_with_a_heading_is_read_by_its_names() {
          help: --columns time=1,op=2,offset=3,size=4 --time-unit UNIT, with s, ms, us or ns"
     );
     assert!(refused("time_us,op,offset,size\n1,R,0\n").contains("the heading names 4"));
+    // Beside sectors, a length may count sectors too.
+    let lengths = refused("time_us,op,lba,len\n0,R,2048,8\n");
+    assert!(
+        lengths.contains("a length whose unit is unknown"),
+        "{lengths}"
+    );
+    for size in ["size=4", "sectors=4"] {
+        assert!(
+            lengths.contains(&format!("--columns time=1,op=2,sector=3,{size}")),
+            "{lengths}"
+        );
+    }
+    // `t` with a unit is a time, not an operation.
+    let times = refused("t_us,rw,offset,size\n0,R,0\n");
+    assert!(times.contains("the heading names 4"), "{times}");
+    assert_eq!(
+        rows(&told("t_us,rw,offset,size\n7,R,0,512\n9,W,512,512\n"))[1].0,
+        2
+    );
     assert!(refused("time_us,op,offset,size\n1,R,x,512\n").contains("t:2: column 3"));
 }
 

@@ -133,6 +133,13 @@ fn cases<'a>(
         }
         "fsck" if !outcome.command.fsck => Some("not tested: add --fsck"),
         SECOND if outcome.second.is_none() => Some("not tested: add --second-cuts N"),
+        SECOND
+            if outcome
+                .second
+                .is_some_and(|cuts| cuts.recoveries.is_empty()) =>
+        {
+            Some("not tested: no image passed whose recovery could be recorded")
+        }
         _ => None,
     };
     vec![JunitCase {

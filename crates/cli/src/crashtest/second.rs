@@ -90,14 +90,18 @@ fn spread(names: &[String], count: u64) -> Vec<&String> {
 /// Checks that second cuts are possible.
 ///
 /// # Errors
-/// There is no guest.
+/// There is no guest, or no drive on which recoveries can be recorded.
 pub(super) fn possible(args: &Args, source: &Source) -> Result<(), Failure> {
     match (args.second_cuts, &source.mount) {
         (Some(_), None) => Err(bad(
             "--second-cuts: no guest mounts the images, so the writes of a checker cannot be recorded",
             "add --fs ext4 or --fs xfs; a program of Rust has `second_cuts()` of the crate drivelab-crashtest",
         )),
-        _ => Ok(()),
+        (Some(_), Some(_)) => {
+            Kernel::find(args.guest_kernel.as_deref())?;
+            sheet(args, source).map(|_| ())
+        }
+        (None, _) => Ok(()),
     }
 }
 

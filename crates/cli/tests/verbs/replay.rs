@@ -173,7 +173,7 @@ fn addresses_beyond_the_drive_are_refused_unless_told() {
     assert!(message.contains("--beyond wrap"), "{message}");
     let output = replay(&trace, &["--drive", "ram-disk", "--beyond", "wrap"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stdout).contains("1 of 2 requests lay beyond the drive"));
+    assert!(text(&output.stdout).contains("1 of 2 requests began beyond the end of the drive"));
 }
 
 #[test]

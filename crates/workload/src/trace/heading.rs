@@ -1,8 +1,8 @@
 //! Tables whose first line names the columns: a [`Columns`] from these names, and the equal `--columns`.
 //!
 //! Tools export such tables (Windows Performance Analyzer's disk I/O, perf-tools' `iosnoop`), and people write them.
-//! Names decide what a column means, and a suffix its unit: `(us)`, `_ms`. A name states no unit of times: the file is
-//! refused, with the options that read it. Sectors, LBAs and blocks count 512 B. Not included: tables without names,
+//! Names decide what a column means, and a suffix its unit: `(us)`, `_ms`. A file whose names state no unit of times, or
+//! of lengths beside sectors, is refused, with the options that read it. Sectors, LBAs and blocks count 512 B. Not included: tables without names,
 //! decimal commas, and sizes in KiB. Sources: names in the exports of the tools above, in `iosnoop` of
 //! github.com/brendangregg/perf-tools, and common names (assumed).
 
@@ -21,6 +21,7 @@ const TIME: &[&str] = &[
     "time",
     "timestamp",
     "ts",
+    "t",
 ];
 const LATENCY: &[&str] = &[
     "lat",
@@ -37,10 +38,10 @@ const OP: &[&str] = &[
     "optype",
     "iotype",
     "type",
-    "t",
     "rw",
     "rwbs",
     "direction",
+    "t",
 ];
 const OFFSET: &[&str] = &["offset", "byteoffset", "startoffset"];
 const SECTOR: &[&str] = &["sector", "lba", "startsector", "startlba", "block"];
@@ -87,6 +88,12 @@ fn name_and_unit(column: &[u8]) -> (String, Option<u64>) {
     (plain(&name), None)
 }
 
+/// Checks whether a column has the name of a length, which may count bytes or sectors.
+fn is_without_unit(column: &[u8]) -> bool {
+    let name = column.trim_ascii().to_ascii_lowercase();
+    matches!(&name[..], b"size" | b"length" | b"len")
+}
+
 /// Finds the line that names the columns, among the first three.
 ///
 /// # Errors
@@ -123,7 +130,8 @@ fn of_line(line: &[u8]) -> Result<Option<NamedColumns>, TraceError> {
     else {
         return Ok(None);
     };
-    let (time, latency) = (find(TIME), find(LATENCY));
+    let time = find(TIME).filter(|&column| column != op);
+    let latency = find(LATENCY);
     let unit = |column: Option<usize>| column.and_then(|column| names[column].1);
     let latency = latency.filter(|_| unit(latency).is_some());
     let mut words = Vec::new();
@@ -141,6 +149,13 @@ fn of_line(line: &[u8]) -> Result<Option<NamedColumns>, TraceError> {
     says("volume", volume);
     says("latency", latency);
     let words = words.join(",");
+    if offset.1 > 1 && size.1 == 1 && is_without_unit(fields.text(size.0)) {
+        let what = "names sectors and a length whose unit is unknown: bytes or sectors of 512 B";
+        let column = size.0 + 1;
+        let sectors = words.replace(&format!("size={column}"), &format!("sectors={column}"));
+        let help = format!("--columns {words} for bytes, or --columns {sectors} for sectors");
+        return Err(TraceError::whole(what).help(help));
+    }
     if time.is_some() && unit(time).is_none() {
         let what = "names its columns, but not the unit of its times";
         let help = format!("--columns {words} --time-unit UNIT, with s, ms, us or ns");

@@ -14,6 +14,7 @@ use model::device::Device;
 use model::media::ram::RamConfig;
 use model::media::{Medium, Precondition};
 
+use super::trip::TripPurpose;
 use super::*;
 use crate::{AnyTier, Kind, Member, Pool, PoolConfig, Target, TierConfig};
 use crate::{Drive, DriveConfig};
@@ -65,8 +66,11 @@ struct BlockCopies {
     stripes: BTreeMap<u64, u32>,
     logged: BTreeMap<u64, Range<u64>>,
     in_memory: BTreeSet<u32>,
-    /// The last record of a client's write.
-    record: Range<u64>,
+    /// Part of the log with the newest record of each block.
+    records: BTreeMap<u64, Range<u64>>,
+    /// Writes that are not completed, and the number of writes so far.
+    outstanding: BTreeMap<u32, Range<u64>>,
+    count: u32,
     /// Stripes that were written before, and how often one of them was taken into memory again.
     used: BTreeSet<u32>,
     reused: u32,
@@ -90,7 +94,9 @@ impl BlockCopies {
             stripes: BTreeMap::new(),
             logged: BTreeMap::new(),
             in_memory: BTreeSet::new(),
-            record: 0..0,
+            records: BTreeMap::new(),
+            outstanding: BTreeMap::new(),
+            count: 0,
             used: BTreeSet::new(),
             reused: 0,
         };
@@ -114,8 +120,25 @@ impl BlockCopies {
         }
     }
 
-    /// Follows what has changed since the last event.
-    fn observe(&mut self) {
+    /// Finds the part of the log that gets each block: the records in flight.
+    fn find_records(&mut self) {
+        let mut trips = self.tier().trips.clone();
+        for trip in trips.all_mut() {
+            let TripPurpose::Record { requests, .. } = &trip.what else {
+                continue;
+            };
+            let record = trip.offset..trip.offset + trip.bytes;
+            for &request in requests {
+                let command = self.tier().requests[request].command;
+                for block in LogStructured::blocks(&command).0 {
+                    self.records.insert(block, record.clone());
+                }
+            }
+        }
+    }
+
+    /// Checks that writes to the log overwrite no record that is still needed.
+    fn observe_log(&mut self) {
         for it in self.pool.recorded() {
             let (from, bytes) = (it.command.offset, u64::from(it.command.bytes));
             if it.member != LOG || it.command.op != Op::Write {
@@ -129,11 +152,12 @@ impl BlockCopies {
                     self.now
                 );
             }
-            // A block with its header takes two blocks of the log, metadata of a stripe one.
-            if bytes == 2 * BLOCK {
-                self.record = from..from + bytes;
-            }
         }
+    }
+
+    /// Follows what has changed since the last event.
+    fn observe(&mut self) {
+        self.find_records();
         let space = &self.tier().space;
         let in_memory = (0..space.stripes()).filter(|&it| space.is_in_memory(it));
         let in_memory: BTreeSet<u32> = in_memory.collect();
@@ -144,6 +168,9 @@ impl BlockCopies {
                 logged.remove(&block);
             }
         }
+        (self.stripes, self.logged) = (stripes, logged);
+        self.observe_log();
+        let (mut stripes, logged) = (self.stripes.clone(), &self.logged);
         for &taken in in_memory.difference(&self.in_memory) {
             stripes.retain(|block, stripe| {
                 let is_lost = *stripe == taken && !logged.contains_key(block);
@@ -156,41 +183,92 @@ impl BlockCopies {
             });
             self.reused += u32::from(!self.used.insert(taken));
         }
-        (self.stripes, self.logged, self.in_memory) = (stripes, logged, in_memory);
+        (self.stripes, self.in_memory) = (stripes, in_memory);
     }
 
-    /// Writes a block and waits until it is acknowledged.
-    fn write(&mut self, block: u64) {
-        let command = Command::write(0, block * BLOCK, BLOCK as u32);
+    /// Submits a write of these blocks, unless an outstanding write has one of them.
+    fn submit(&mut self, blocks: Range<u64>) {
+        let is_shared = |it: &Range<u64>| it.start < blocks.end && blocks.start < it.end;
+        if self.outstanding.values().any(is_shared) {
+            return;
+        }
+        let bytes = (blocks.end - blocks.start) * BLOCK;
+        let command = Command::write(self.count, blocks.start * BLOCK, bytes as u32);
+        self.outstanding.insert(self.count, blocks);
+        self.count += 1;
         self.pool.submit(self.now, command);
         self.observe();
+    }
+
+    /// Advances until at most `most` writes are outstanding.
+    fn wait(&mut self, most: usize) {
         let mut ended = Vec::new();
-        while ended.is_empty() {
+        while self.outstanding.len() > most {
             self.now = self.pool.next_event();
-            assert_ne!(self.now, Time::NEVER, "block {block} is never acknowledged");
+            assert_ne!(
+                self.now,
+                Time::NEVER,
+                "writes {:?} are never acknowledged",
+                self.outstanding
+            );
             self.pool.advance(self.now, self.now, &mut ended);
-            if !ended.is_empty() {
-                assert_eq!(ended[0].status, Status::Success);
-                self.stripes.remove(&block);
-                self.logged.insert(block, self.record.clone());
+            for it in ended.drain(..) {
+                self.acknowledged(it);
             }
             self.observe();
         }
     }
+
+    /// An acknowledged write is in the log and in stripes in memory.
+    fn acknowledged(&mut self, it: Completion) {
+        let number = self.count;
+        let blocks = self
+            .outstanding
+            .remove(&it.id)
+            .expect("an outstanding write");
+        assert_eq!(it.status, Status::Success, "after {number} writes");
+        for block in blocks {
+            let space = &self.tier().space;
+            let slot = space.slot(block).map(|slot| space.stripe_of(slot));
+            assert!(
+                slot.is_some_and(|stripe| space.is_in_memory(stripe)),
+                "{:?}: block {block} is acknowledged and in no stripe",
+                self.now
+            );
+            self.stripes.remove(&block);
+            self.logged.insert(block, self.records[&block].clone());
+        }
+    }
 }
 
+/// Writes: the maximum number of outstanding ones, and the blocks of each.
+#[derive(Clone, Copy)]
+struct Load {
+    depth: usize,
+    blocks: u64,
+}
+
+/// One outstanding write of one block.
+const QD1: Load = Load {
+    depth: 1,
+    blocks: 1,
+};
+
 /// Writes four times the capacity, and checks the copies at each event.
-fn overwrite(config: &LogStructuredConfig, capacity: Span, frees_early: bool) {
+fn overwrite(config: &LogStructuredConfig, capacity: Span, load: Load, frees_early: bool) {
     let mut copies = BlockCopies::new(config, capacity, frees_early);
-    let blocks = copies.blocks();
-    for it in 0..4 * blocks {
+    let places = copies.blocks() / load.blocks;
+    for it in 0..4 * places {
         // Scattered, and a quarter of the writes in a fiftieth of the blocks.
-        let block = match it % 4 {
-            3 => it / 4 * 11 % (blocks / 50),
-            _ => it * 7919 % blocks,
+        let place = match it % 4 {
+            3 => it / 4 * 11 % (places / 50).max(1),
+            _ => it * 7919 % places,
         };
-        copies.write(block);
+        let first = place * load.blocks;
+        copies.submit(first..first + load.blocks);
+        copies.wait(load.depth - 1);
     }
+    copies.wait(0);
     assert!(copies.reused > 100, "{}", copies.reused);
 }
 
@@ -208,7 +286,20 @@ fn small(spare: f64, filled: bool) -> LogStructuredConfig {
 fn acknowledged_blocks_are_durable_at_every_moment() {
     for (spare, filled) in [(0.05, true), (0.2, true), (0.2, false)] {
         for capacity in [10, 100, 1000] {
-            overwrite(&small(spare, filled), Span::from_us(capacity), false);
+            overwrite(&small(spare, filled), Span::from_us(capacity), QD1, false);
+        }
+    }
+}
+
+/// Cleanings in flight and admitted writes must not take the same free stripes.
+#[test]
+fn outstanding_writes_always_find_a_stripe() {
+    for spare in [0.05, 0.1, 0.2] {
+        for (depth, blocks) in [(4, 1), (16, 4), (64, 1)] {
+            for capacity in [10, 1000] {
+                let load = Load { depth, blocks };
+                overwrite(&small(spare, true), Span::from_us(capacity), load, false);
+            }
         }
     }
 }
@@ -217,5 +308,5 @@ fn acknowledged_blocks_are_durable_at_every_moment() {
 #[test]
 #[should_panic(expected = "which is used again")]
 fn a_stripe_that_is_free_too_early_is_found() {
-    overwrite(&small(0.05, true), Span::from_us(100), true);
+    overwrite(&small(0.05, true), Span::from_us(100), QD1, true);
 }

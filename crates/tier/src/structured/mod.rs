@@ -422,10 +422,7 @@ impl LogStructured {
         let stripes = u64::from(self.writing) + u64::from(self.open.is_some());
         let memory = (self.admitted + blocks) * u64::from(self.config.stored) + stripes * stripe;
         if memory > self.config.memory && stripes > 0 {
-            // A stripe that is not full may be all that fills the memory of small pools.
-            if self.writing == 0 && self.admitted == 0 {
-                self.close_open(now, way);
-            }
+            self.close_open_at_rest(now, way);
             return false;
         }
         let needed = self.expected + self.logged(command) + self.slack();
@@ -433,19 +430,25 @@ impl LogStructured {
             self.tail = self.positions.iter().copied().min().unwrap_or(self.head);
         }
         if self.head - self.tail + needed > self.log_bytes {
-            if self.writing == 0 && self.admitted == 0 {
-                self.close_open(now, way);
-            }
+            self.close_open_at_rest(now, way);
             return false;
         }
         let stripes = (self.admitted + blocks).div_ceil(u64::from(self.space.per()));
-        self.wanted = RESERVED + stripes as u32;
+        self.wanted = RESERVED.max(self.cleaning) + stripes as u32;
         if self.space.free() < self.wanted {
             self.clean(now, way);
             return false;
         }
         self.wanted = 0;
         true
+    }
+
+    /// Writes the stripe that is being filled if nothing else will fill it: it may be all that fills the memory or the
+    /// logs of small pools.
+    fn close_open_at_rest<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        if self.writing == 0 && self.admitted == 0 && self.cleaning == 0 {
+            self.close_open(now, way);
+        }
     }
 
     /// Returns bytes of the logs that are kept free: records are rounded up to whole blocks, do not wrap around, and

@@ -134,7 +134,10 @@ impl LogStructured {
                 let (data, trimmed) = LogStructured::blocks(&self.requests[request].command);
                 self.admitted -= data.end - data.start;
                 for block in data {
-                    self.append(now, block, from, way);
+                    if self.append(now, block, from, way).is_none() {
+                        let status = self.failed.unwrap_or(Status::WriteFault);
+                        self.requests[request].status = status;
+                    }
                 }
                 trimmed.for_each(|block| self.space.trim(block));
                 self.finish(request, way);

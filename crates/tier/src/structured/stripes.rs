@@ -147,7 +147,15 @@ impl LogStructured {
         self.admit(now, way);
     }
 
+    /// Returns the number of free stripes that the blocks of admitted writes may take.
+    fn stripes_for_admitted(&self) -> u32 {
+        self.admitted.div_ceil(u64::from(self.space.per())) as u32
+    }
+
     /// If few stripes are free, reads stripes with few live blocks.
+    ///
+    /// A cleaned stripe stays held until its blocks are durable elsewhere, and these may take a whole free stripe. There
+    /// is therefore one free stripe for each cleaning in flight, besides those for admitted writes.
     pub(super) fn clean<W: TierContext>(&mut self, now: Time, way: &mut W) {
         let below = self
             .config
@@ -156,7 +164,7 @@ impl LogStructured {
         while self.failed.is_none()
             && self.cleaning < MOST_CLEANED
             && self.space.free() < below
-            && self.space.free() > self.cleaning
+            && self.space.free() > self.cleaning + self.stripes_for_admitted()
         {
             let Some(stripe) = self.space.victim() else {
                 break;
@@ -173,7 +181,8 @@ impl LogStructured {
             );
         }
         let rests = self.cleaning == 0 && self.writing == 0 && self.failed.is_none();
-        if rests && self.wanted > self.space.free() {
+        let has_stripes = self.space.free() >= self.stripes_for_admitted();
+        if rests && has_stripes && self.wanted > self.space.free() {
             // Cleaned stripes may wait for the stripe that is being filled. It frees more than it takes if it has blocks
             // of several.
             let freed = self.moved.iter().filter(|it| Some(it.0) == self.open);

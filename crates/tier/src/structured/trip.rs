@@ -45,8 +45,8 @@ pub(super) struct ChildTrip {
     pub(super) what: TripPurpose,
     pub(super) child: Child,
     op: Op,
-    offset: u64,
-    bytes: u64,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
     /// Bytes on the network, in each direction, and the number of nodes that store or look up.
     there: u64,
     back: u64,

@@ -243,19 +243,19 @@ impl BlockCopies {
 
 /// Writes: the maximum number of outstanding ones, and the blocks of each.
 #[derive(Clone, Copy)]
-struct Load {
+struct WriteLoad {
     depth: usize,
     blocks: u64,
 }
 
 /// One outstanding write of one block.
-const QD1: Load = Load {
+const QD1: WriteLoad = WriteLoad {
     depth: 1,
     blocks: 1,
 };
 
 /// Writes four times the capacity, and checks the copies at each event.
-fn overwrite(config: &LogStructuredConfig, capacity: Span, load: Load, frees_early: bool) {
+fn overwrite(config: &LogStructuredConfig, capacity: Span, load: WriteLoad, frees_early: bool) {
     let mut copies = BlockCopies::new(config, capacity, frees_early);
     let places = copies.blocks() / load.blocks;
     for it in 0..4 * places {
@@ -297,7 +297,7 @@ fn outstanding_writes_always_find_a_stripe() {
     for spare in [0.05, 0.1, 0.2] {
         for (depth, blocks) in [(4, 1), (16, 4), (64, 1)] {
             for capacity in [10, 1000] {
-                let load = Load { depth, blocks };
+                let load = WriteLoad { depth, blocks };
                 overwrite(&small(spare, true), Span::from_us(capacity), load, false);
             }
         }

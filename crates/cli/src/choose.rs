@@ -1,5 +1,6 @@
 //! `drivelab choose`: drives that meet a load and its limits, and the recommended drive.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ use study::decide::screening;
 use study::decide::slo::Slo;
 use study::decide::syncs::{self, Syncs};
 use study::decide::work::{Load, counted_for};
+use study::decide::zilstat::ZilStatistics;
 use text::problem::{Problem, Problems};
 use text::terminal::paragraph;
 use tier::DriveConfig;
@@ -196,11 +198,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
     let zil = zil::read(args.zilstat.as_deref(), is_slog(args))?;
-    if zil::is_answer(zil.as_ref(), args.json)? {
+    let (CandidateSet { drives, mut unfit }, request) = read(args, zil.as_ref())?;
+    let files = [("--csv", &args.csv), ("--output", &args.output)];
+    if zil::is_answer(zil.as_ref(), args.json, &files)? {
         return Ok(());
     }
-    let (CandidateSet { drives, mut unfit }, mut request) = read(args)?;
-    request.load = zil::paced(request.load, zil.as_ref())?;
     args.drives.note_on_years();
     let paced = request.load.is_trace() || request.load.offered_iops().is_some();
     let by = match (args.by, &args.usd) {
@@ -300,22 +302,13 @@ fn screened(
     if !args.all || args.like.is_some() || is_in_place || drives.len() < screening::MANY {
         return None;
     }
-    let brief = screening::brief(request)?;
     let named = args.drives.names(&args.arguments);
-    let mut found = ran(drives, &brief, lab, unfit);
-    let mut wanted = screen::wanted(&found, &named, by);
-    while !wanted.is_empty() {
-        let full: Vec<&NamedDrive> = drives
-            .iter()
-            .filter(|drive| wanted.contains(&drive.name))
-            .collect();
-        let mut refused = Vec::new();
-        let full = ran(&full, request, lab, &mut refused);
-        found = screen::merged(found, full, &refused);
-        unfit.extend(refused);
-        wanted = screen::left(&found);
-    }
-    Some(found)
+    let run = |request: &ChooseRequest, only: Option<&BTreeSet<String>>, unfit: &mut Vec<Unfit>| {
+        let is_wanted = |one: &&NamedDrive| only.is_none_or(|names| names.contains(&one.name));
+        let wanted: Vec<&NamedDrive> = drives.iter().filter(is_wanted).collect();
+        ran(&wanted, request, lab, unfit)
+    };
+    screen::screened(request, &named, by, unfit, &run)
 }
 
 /// Runs logs again at a common rate after they ran at their own maximum. A slow log throttles clients that wait for
@@ -378,7 +371,10 @@ const PLACES: [(&str, &str, &str); 4] = [
     ("read-cache", "read-cache", "--main"),
 ];
 
-fn read(args: &Args) -> Result<(CandidateSet, ChooseRequest), Problems> {
+fn read(
+    args: &Args,
+    zil: Option<&ZilStatistics>,
+) -> Result<(CandidateSet, ChooseRequest), Problems> {
     let mut problems = Problems::default();
     let found = candidates(args, &mut problems);
     let usual = counted_for(found.drives.iter().map(|one| &one.sheet));
@@ -420,9 +416,8 @@ fn read(args: &Args) -> Result<(CandidateSet, ChooseRequest), Problems> {
     });
     if args.by == Some(RankingCriterion::Usd) && args.usd.is_none() {
         let what = "--by usd: there are no prices";
-        problems
-            .0
-            .push(on_command_line(what, "--usd prices.toml; none is invented"));
+        let help = "--usd prices.toml; none is invented";
+        problems.0.push(on_command_line(what, help));
     }
     let inputs = [
         args.load.job.as_deref(),
@@ -436,7 +431,7 @@ fn read(args: &Args) -> Result<(CandidateSet, ChooseRequest), Problems> {
         Some(load) if problems.0.is_empty() => Ok((
             found,
             ChooseRequest {
-                load: paced(args, load, &slo)?.with_out_of_range(args.beyond.into()),
+                load: paced(args, zil, load, &slo)?.with_out_of_range(args.beyond.into()),
                 slo,
                 years: args.years,
                 prices,
@@ -449,20 +444,25 @@ fn read(args: &Args) -> Result<(CandidateSet, ChooseRequest), Problems> {
 
 /// There is no load; the help names those that have a name.
 fn no_load() -> Problem {
-    let names: Vec<&str> = named::names().collect();
-    let names = names.join(", ");
+    let names = named::names().collect::<Vec<_>>().join(", ");
     on_command_line(
         "there is no load to choose for",
         format!("--load NAME ({names}), --job FILE, --trace FILE or --profile 4k70r"),
     )
 }
 
-/// Returns the load at the requested rate, or at the rate that the limits require.
-fn paced(args: &Args, load: Load, slo: &Slo) -> Result<Load, Problems> {
-    match args.rate {
-        Some(RateArg::At(rate)) => load.at_rate(rate),
-        Some(RateArg::Max) => Ok(load),
-        None => Ok(load.at_rate_of(slo)),
+/// Returns the load at the requested rate, at that of a real log, or at the rate that the limits require.
+fn paced(
+    args: &Args,
+    zil: Option<&ZilStatistics>,
+    load: Load,
+    slo: &Slo,
+) -> Result<Load, Problems> {
+    match (args.rate, zil.and_then(ZilStatistics::rate)) {
+        (Some(RateArg::At(rate)), _) => load.at_rate(rate),
+        (Some(RateArg::Max), _) => Ok(load),
+        (None, Some(rate)) => zil::paced(load, rate),
+        (None, None) => Ok(load.at_rate_of(slo)),
     }
 }
 
@@ -523,7 +523,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> CandidateSet {
         );
     }
     names.extend(args.like.clone());
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     let behind = backing_pool(args, place, problems);
     if args.overwrite && place.is_none_or(|(place, _)| place != "slog") {

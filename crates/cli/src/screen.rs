@@ -2,44 +2,52 @@
 
 use std::collections::BTreeSet;
 
-use study::decide::choose::{self, Candidate, Measure, Unfit};
+use study::decide::choose::{self, Candidate, ChooseRequest, Measure, Unfit};
 use study::decide::screening;
 
 use crate::output::remark;
 
-/// Returns the drives that run in full: contenders, and those that the user named. The first answer is printed to
-/// standard error.
-pub(crate) fn wanted(first: &[Candidate], named: &[String], by: Measure) -> BTreeSet<String> {
-    let contenders = screening::contenders(first);
-    let pairs = first.iter().zip(contenders);
-    let wanted: BTreeSet<String> = pairs
-        .filter(|(one, contends)| *contends || named.contains(&one.drive))
-        .map(|(one, _)| one.drive.clone())
-        .collect();
-    remark("note", &first_answer(first, by, wanted.len()));
-    wanted
+/// Runs a request on the drives with these names, or on all drives; adds those that cannot run it to the unfit ones.
+pub(crate) type RunDrives<'a> =
+    &'a dyn Fn(&ChooseRequest, Option<&BTreeSet<String>>, &mut Vec<Unfit>) -> Vec<Candidate>;
+
+/// Runs all drives briefly, and then in full those that can be the best and those that the user named, until no drive
+/// is left that can be. The first answer is printed to standard error. `None` if the load cannot be screened.
+pub(crate) fn screened(
+    request: &ChooseRequest,
+    named: &[String],
+    by: Measure,
+    unfit: &mut Vec<Unfit>,
+    run: RunDrives<'_>,
+) -> Option<Vec<Candidate>> {
+    let brief = screening::brief(request)?;
+    let mut found = run(&brief, None, unfit);
+    let mut wanted = contenders(&found, request);
+    let names = found.iter().map(|one| &one.drive);
+    wanted.extend(names.filter(|name| named.contains(name)).cloned());
+    remark("note", &first_answer(&found, by, wanted.len()));
+    while !wanted.is_empty() {
+        let mut refused = Vec::new();
+        let full = run(request, Some(&wanted), &mut refused);
+        found = merged(found, full, &refused);
+        unfit.extend(refused);
+        wanted = contenders(&found, request);
+    }
+    Some(found)
 }
 
-/// Returns the drives that met all limits in their short run, if no drive did in full runs; they run in full as well.
-pub(crate) fn left(found: &[Candidate]) -> BTreeSet<String> {
-    let meets = |screened: bool| {
-        let some = found
-            .iter()
-            .filter(move |one| one.meets && one.screened == screened);
-        some.map(|one| one.drive.clone())
-    };
-    match meets(false).next() {
-        Some(_) => BTreeSet::new(),
-        None => meets(true).collect(),
-    }
+/// Returns the drives of short runs that must run in full.
+fn contenders(found: &[Candidate], request: &ChooseRequest) -> BTreeSet<String> {
+    let contenders = screening::contenders(found, request.load.offered_iops());
+    let pairs = found.iter().zip(contenders);
+    pairs
+        .filter(|(_, contends)| *contends)
+        .map(|(one, _)| one.drive.clone())
+        .collect()
 }
 
 /// Returns the candidates of the full runs, and those of the short runs that did not run in full.
-pub(crate) fn merged(
-    first: Vec<Candidate>,
-    full: Vec<Candidate>,
-    refused: &[Unfit],
-) -> Vec<Candidate> {
+fn merged(first: Vec<Candidate>, full: Vec<Candidate>, refused: &[Unfit]) -> Vec<Candidate> {
     let names = full.iter().map(|one| &one.drive);
     let again: BTreeSet<String> = names
         .chain(refused.iter().map(|one| &one.drive))
@@ -61,7 +69,7 @@ fn first_answer(first: &[Candidate], by: Measure, full: usize) -> String {
         None => String::from("first answer: no drive is known to meet all limits"),
     };
     format!(
-        "{head} (a short run with one seed); {full} of {} drives now run in full",
+        "{head} (a short run with one seed); {full} of {} drives run in full next",
         first.len()
     )
 }

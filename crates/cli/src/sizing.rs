@@ -162,11 +162,11 @@ fn inbound(text: &str) -> Result<Rate, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let zil = zil::read(args.zilstat.as_deref(), args.place == PoolPlace::Slog)?;
-    if zil::is_answer(zil.as_ref(), args.json)? {
+    let (pools, mut request, busy) = read(args)?;
+    if zil::is_answer(zil.as_ref(), args.json, &[("--csv", &args.csv)])? {
         return Ok(());
     }
-    let (pools, mut request, busy) = read(args)?;
-    request.inbound = zil.map(|zil| zil.most_mb_s * 1e6).or(request.inbound);
+    request.inbound = zil.and_then(|zil| zil.rate()).or(request.inbound);
     let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
     let results = map_drives(

@@ -1,14 +1,16 @@
 //! `--zilstat FILE`: the rates of the intent log of a real pool, and the answer if nothing was logged.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use study::decide::rate::OfferedRate;
+use study::decide::syncs;
 use study::decide::work::Load;
 use study::decide::zilstat::ZilStatistics;
 use text::problem::Problems;
 
-use crate::failure::on_command_line;
+use crate::failure::{Failure, on_command_line};
+use crate::output::remark;
 
 /// Reads the text of `zilstat -i 1`, which is about a log only.
 pub(crate) fn read(path: Option<&Path>, is_log: bool) -> Result<Option<ZilStatistics>, Problems> {
@@ -26,11 +28,36 @@ pub(crate) fn read(path: Option<&Path>, is_log: bool) -> Result<Option<ZilStatis
     ZilStatistics::read(&origin, &text).map(Some)
 }
 
-/// Prints that the pool needs no log, if nothing was logged; returns whether that is the answer.
-pub(crate) fn is_answer(zil: Option<&ZilStatistics>, json: bool) -> io::Result<bool> {
-    let Some(zil) = zil.filter(|zil| zil.needs_no_log()) else {
+/// Prints that the pool needs no log, if nothing was logged; returns whether that is the answer. If only metadata was
+/// logged, prints a note.
+///
+/// # Errors
+/// Files are requested, but without a run there is nothing to write to them.
+pub(crate) fn is_answer(
+    zil: Option<&ZilStatistics>,
+    json: bool,
+    files: &[(&str, &Option<PathBuf>)],
+) -> Result<bool, Failure> {
+    let Some(zil) = zil else { return Ok(false) };
+    if zil.has_metadata_only() {
+        let what = format!(
+            "{} has log records of metadata only and no data: the log is used, but the file gives no rate",
+            zil.source
+        );
+        remark("note", &what);
+    }
+    if !zil.needs_no_log() {
         return Ok(false);
-    };
+    }
+    let requested = files.iter().filter(|(_, path)| path.is_some());
+    let problems = requested.map(|(option, _)| {
+        let what = format!(
+            "{option}: nothing is run, because nothing was logged in {}",
+            zil.source
+        );
+        on_command_line(what, format!("leave out {option}"))
+    });
+    Problems(problems.collect()).or(())?;
     let mut out = io::stdout().lock();
     match json {
         true => writeln!(
@@ -47,10 +74,23 @@ pub(crate) fn is_answer(zil: Option<&ZilStatistics>, json: bool) -> io::Result<b
     Ok(true)
 }
 
-/// Returns the load at the rate of the busiest interval, if there is one.
-pub(crate) fn paced(load: Load, zil: Option<&ZilStatistics>) -> Result<Load, Problems> {
-    match zil {
-        Some(zil) => load.at_rate(OfferedRate::Bytes(zil.most_mb_s * 1e6)),
-        None => Ok(load),
+/// Returns the load at this rate of a log, in bytes per second.
+///
+/// # Errors
+/// The load reads, or writes asynchronously: its rate is not that of the log.
+pub(crate) fn paced(load: Load, rate: f64) -> Result<Load, Problems> {
+    if let Some(job) = syncs::unlogged_job(&load.user_workload().workload) {
+        let what = format!(
+            "--zilstat: job `{job}` reads, or writes asynchronously, and the file has the rate of synchronous writes only"
+        );
+        let help = "--load nfs-sync, --load wal, a job of synchronous writes only, or --rate for the rate of all I/Os";
+        return Err(Problems(vec![on_command_line(what, help)]));
     }
+    load.at_rate(OfferedRate::Bytes(rate))
+        .map_err(|mut problems| {
+            for problem in &mut problems.0 {
+                problem.what = problem.what.replace("--rate", "--zilstat");
+            }
+            problems
+        })
 }

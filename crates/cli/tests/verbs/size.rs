@@ -151,21 +151,31 @@ fn a_place_takes_its_own_options() {
     }
 }
 
+/// Header of zilstat.
+const ZILSTAT: &str =
+    "    time   cc/s   ic/s  idc/s  idb/s  iic/s  iib/s  imnc/s  imnw/s  imsc/s  imsw/s";
+
+/// Returns a folder with texts of zilstat: of an idle log, of a busy one, and of one with records of metadata only.
+fn zilstat_texts() -> tempfile::TempDir {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let write = |name: &str, lines: &[&str]| {
+        let text = format!("{ZILSTAT}\n{}\n", lines.join("\n"));
+        std::fs::write(folder.path().join(name), text).expect("a folder of our own");
+    };
+    let none = "10:00:00 0 0 0 0 0 0 0 0 0 0";
+    let busy = "10:00:01 0 0 0 10M 0 0 0 0 0 0";
+    let less = "10:00:02 0 0 0 2M 0 0 0 0 0 0";
+    let metadata = "10:00:01 200 500 0 0 0 0 200 1.6M 0 0";
+    write("idle.txt", &[none, &none.replace(":00 ", ":01 ")]);
+    write("busy.txt", &[none, busy, less]);
+    write("metadata.txt", &[none, metadata]);
+    folder
+}
+
 /// Rates of a real pool's intent log size a log and pace logs; a pool that logs nothing needs none.
 #[test]
 fn zilstat_is_a_source_of_the_rate_and_of_no_log() {
-    let folder = tempfile::TempDir::new().expect("a temporary folder");
-    let header =
-        "    time   cc/s   ic/s  idc/s  idb/s  iic/s  iib/s  imnc/s  imnw/s  imsc/s  imsw/s";
-    let line =
-        |second: u32, idb: &str| format!("10:00:0{second}  0  0  0  {idb}  0  0  0  0  0  0");
-    let write = |name: &str, rates: [&str; 3]| {
-        let lines = (0..).zip(rates).map(|(second, idb)| line(second, idb));
-        let text: Vec<String> = std::iter::once(header.to_owned()).chain(lines).collect();
-        std::fs::write(folder.path().join(name), text.join("\n")).expect("a folder of our own");
-    };
-    write("idle.txt", ["0", "0", "0"]);
-    write("busy.txt", ["0", "10M", "2M"]);
+    let folder = zilstat_texts();
     let run = |command: &str| drivelab_in(folder.path(), &command.split(' ').collect::<Vec<_>>());
     let rest = "slog p4801x-100 --main exos-x18-16tb --load nfs-sync --seeds 1 --runtime 1s";
     for verb in ["choose", "size"] {
@@ -185,11 +195,55 @@ fn zilstat_is_a_source_of_the_rate_and_of_no_log() {
     let output = run(&format!("choose {rest} --zilstat busy.txt"));
     let said = text(&output.stdout);
     assert!(said.contains("320 IOPS"), "{said} {}", text(&output.stderr));
+    // The rate of a real log replaces that of a limit.
+    let output = run(&format!("choose {rest} --zilstat busy.txt --slo iops>100"));
+    let said = text(&output.stdout);
+    assert!(said.contains("320 IOPS"), "{said} {}", text(&output.stderr));
     for wrong in [
         "choose p4801x-100 --load oltp --zilstat busy.txt",
         "size slog p4801x-100 --main exos-x18-16tb --load wal --zilstat none.txt",
         "size slog p4801x-100 --main exos-x18-16tb --load wal --zilstat busy.txt --inbound 1GB/s",
     ] {
         assert_eq!(run(wrong).status.code(), Some(2), "{wrong}");
+    }
+}
+
+/// Metadata uses a log without a rate of data. Loads with other I/Os are refused, and arguments are checked even if no
+/// log is needed.
+#[test]
+fn zilstat_of_metadata_and_invalid_questions() {
+    let folder = zilstat_texts();
+    let run = |command: &str| drivelab_in(folder.path(), &command.split(' ').collect::<Vec<_>>());
+    let rest = "slog p4801x-100 --main exos-x18-16tb --load nfs-sync --seeds 1 --runtime 1s";
+    let output = run(&format!("size {rest} --zilstat metadata.txt"));
+    let said = text(&output.stderr);
+    assert!(said.contains("metadata only"), "{said}");
+    let said = text(&output.stdout);
+    assert!(!said.contains("need no log"), "{said}");
+    for (wrong, why) in [
+        (
+            "choose slog p4801x-100 --main exos-x18-16tb --load oltp --zilstat busy.txt",
+            "the rate of synchronous writes only",
+        ),
+        (
+            "choose slog p4801x-101 --main exos-x18-16tb --load wal --zilstat idle.txt",
+            "p4801x-101",
+        ),
+        (
+            "choose slog p4801x-100 --main exos-x18-16tb --zilstat idle.txt",
+            "there is no load",
+        ),
+        (
+            "choose slog p4801x-100 --main exos-x18-16tb --load wal --zilstat idle.txt --csv a.csv",
+            "--csv: nothing is run",
+        ),
+    ] {
+        let output = run(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(
+            text(&output.stderr).contains(why),
+            "{wrong}: {}",
+            text(&output.stderr)
+        );
     }
 }

@@ -266,7 +266,7 @@ pub fn method(
     let short = match screened {
         0 => String::new(),
         some => format!(
-            " A short run of each drive came first: {some} drives are far from the best by every criterion or miss a limit by much, and \
+            " A short run of each drive came first: {some} drives are far from the best by every criterion or clearly miss a limit, and \
              their lines are of that run. A command that names a drive without --all runs it in full."
         ),
     };

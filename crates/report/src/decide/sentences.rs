@@ -202,6 +202,11 @@ fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
             ran => format!("the best of the {ran} that ran"),
         };
     };
+    // Of a drive with a short run only, it is unknown whether it meets the limits.
+    if answer.candidates.iter().any(|one| one.screened) {
+        let what = conditions(request, false).unwrap_or(what);
+        return format!("the best of those {what}");
+    }
     match meet {
         1 => format!("the only one (of {all}) {what}"),
         _ if meet == all => format!("the best of the {all} {what}"),
@@ -464,7 +469,9 @@ fn spread(
 
 /// Returns limits that are unknown for some candidates, and why.
 pub(super) fn unknown(answer: &ChooseAnswer) -> Option<String> {
-    let readings = answer.candidates.iter().flat_map(|one| &one.readings);
+    // Short runs have few I/Os by design.
+    let full = answer.candidates.iter().filter(|one| !one.screened);
+    let readings = full.flat_map(|one| &one.readings);
     let mut few: Vec<(&str, &str)> = Vec::new();
     for one in readings.filter(|one| one.met.is_none()) {
         let found = (one.limit.as_str(), one.too_few.unwrap_or_default());

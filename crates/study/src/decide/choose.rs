@@ -151,6 +151,9 @@ pub struct Candidate {
     pub p99_us: Option<f64>,
     /// Range of `p99_us` over seeds; null if a seed has too few I/Os.
     pub p99_us_by_seed: Option<[f64; 2]>,
+    /// Mean latency of the slowest of reads, writes and syncs, for screening.
+    #[serde(skip)]
+    pub mean_us: Option<f64>,
     /// Mean power in watts.
     pub watts: Option<f64>,
     /// I/Os per second and watt.
@@ -404,6 +407,7 @@ fn measured(
         iops_by_seed: [least, most].map(rounded),
         p99_us: tally.reading(&p99(), None).value,
         p99_us_by_seed: p99_by_seed(&outcomes),
+        mean_us: slowest_mean_us(&tally),
         watts,
         iops_per_watt: watts
             .filter(|watts| *watts > 0.0)
@@ -484,6 +488,13 @@ fn of_all_seeds(together: Reading, seeds: impl Iterator<Item = Reading>) -> Read
     let room = |seed: &Reading| seed.room.unwrap_or(0.0);
     let furthest = outside.min_by(|a, b| room(a).total_cmp(&room(b)));
     furthest.unwrap_or(together)
+}
+
+/// Returns the largest mean latency of reads, writes and syncs.
+fn slowest_mean_us(tally: &Tally) -> Option<f64> {
+    let all = [LimitScope::Read, LimitScope::Write, LimitScope::Sync];
+    let means = all.map(|of| tally.latency_us(of, LimitMetric::Mean));
+    means.into_iter().flatten().max_by(f64::total_cmp)
 }
 
 /// Returns the range over seeds of p99 of the slowest direction.

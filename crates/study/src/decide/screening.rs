@@ -2,9 +2,12 @@
 //! the others run in full.
 //!
 //! A drive is a contender if its figures of the short run are close to the best by some criterion, and it does not
-//! clearly miss a limit. The margins are wide, because a short run differs from long ones with several seeds. Not
-//! screened: traces, which run whole, and loads of sequential writes, whose short runs do not leave an SLC cache. Not
-//! covered: a drive whose rate rises after [`BRIEF`].
+//! clearly miss a limit. The best is taken over drives that may meet all limits: of those that ran in full, the ones
+//! that meet them; of the others, the ones that do not clearly miss one. Contenders are determined again after each
+//! round of full runs, until none is left. A drive that is not as good in its full run as in its short one therefore
+//! does not exclude others. The margins are wide, because a short run differs from long ones with several seeds, and
+//! wider for drives with few I/Os. Not screened: traces, which run whole, and loads of sequential writes, whose short
+//! runs do not leave an SLC cache. Not covered: a drive whose figures improve after [`BRIEF`] by more than the margins.
 
 use model::Span;
 
@@ -16,13 +19,16 @@ use super::work::Conditions;
 pub const MANY: usize = 17;
 /// Maximum counted time of the short run.
 const BRIEF: Span = Span::from_ms(100);
-/// Factor by which a contender's figure of the short run may be worse than the best: of rates, years and costs, and of
-/// latencies.
+/// Factor by which a contender's rate, or years, of the short run may be lower than the best.
 const NEAR: f64 = 1.3;
-const NEAR_LATENCY: f64 = 2.0;
+/// Factor by which a contender's latency or cost of the short run may be higher than the best. Drives are bought whole,
+/// so at a slightly lower write rate one instead of two may be bought.
+const NEAR_ABOVE: f64 = 2.0;
 /// Share of its bound by which a limit is clearly missed, and share of arriving I/Os that clearly does not keep up.
 const CLEAR: f64 = -0.5;
 const LAGS: f64 = 0.8;
+/// Minimum number of I/Os, arriving or else completed, for a clear miss.
+const ENOUGH: f64 = 1_000.0;
 /// Drives closest to their limits that run in full if all of them clearly miss one.
 const CLOSEST: usize = 8;
 
@@ -44,58 +50,125 @@ pub fn brief(request: &ChooseRequest) -> Option<ChooseRequest> {
     })
 }
 
-/// Checks whether a limit is missed so clearly that longer runs do not change it.
-fn misses(one: &Candidate) -> bool {
+/// Returns the number of completed I/Os.
+fn completed(one: &Candidate) -> f64 {
+    one.iops * one.measurement.seconds
+}
+
+/// Returns three standard deviations of a number of independent I/Os, as a share of it.
+fn variation(ios: f64) -> f64 {
+    3.0 / libm::sqrt(ios.max(1.0))
+}
+
+/// Checks whether a limit is missed so clearly that longer runs do not change it. With fewer than [`ENOUGH`] I/Os, no
+/// miss is clear. `offered` is the arrival rate in I/Os per second, if the load has one.
+fn misses(one: &Candidate, offered: Option<f64>) -> bool {
+    let arrive = offered.map(|rate| rate * one.measurement.seconds);
+    let ios = arrive.unwrap_or_else(|| completed(one));
+    if ios < ENOUGH {
+        return false;
+    }
     let far = |room: Option<f64>| room.is_some_and(|room| room < CLEAR);
     let limits = one.readings.iter();
     let mut missed = limits.filter(|it| it.met == Some(false));
-    missed.any(|it| far(it.room)) || one.completes.is_some_and(|share| share < LAGS)
+    let lags = |share: f64| share < LAGS - variation(ios);
+    missed.any(|it| far(it.room)) || one.completes.is_some_and(lags)
 }
 
-/// Returns the larger mean latency of reads and writes in microseconds, or p99 if neither is known.
-fn latency_us(one: &Candidate) -> Option<f64> {
-    let measured = [&one.measurement.read, &one.measurement.write];
-    let means = measured.into_iter().flatten().map(|it| it.latency.mean_us);
-    means.max_by(f64::total_cmp).or(one.p99_us)
+/// A figure by which a drive may be the best.
+struct Figure {
+    value: fn(&Candidate) -> Option<f64>,
+    /// Factor from the best to the bound: above 1 if the lowest is the best.
+    factor: f64,
 }
 
-/// Returns for each candidate of the short runs whether it can be the best by some criterion.
-pub fn contenders(candidates: &[Candidate]) -> Vec<bool> {
-    let mut found: Vec<bool> = vec![false; candidates.len()];
-    let open = |one: &&Candidate| !misses(one);
-    // At a given rate, IOPS only show whether a drive keeps up.
-    let is_paced = candidates.iter().any(|one| one.completes.is_some());
-    let criteria = Measure::ALL.into_iter();
-    for by in criteria.filter(|by| !is_paced || *by != Measure::Iops) {
-        // Means are known even where a short run has too few I/Os for a percentile.
-        let value = |one: &Candidate| match by {
-            Measure::P99 => latency_us(one),
-            _ => by.value(one),
-        };
-        let values = || candidates.iter().filter(open).filter_map(value);
-        let (best, factor) = match by {
-            Measure::P99 => (values().min_by(f64::total_cmp), NEAR_LATENCY),
-            Measure::Usd => (values().min_by(f64::total_cmp), NEAR),
-            _ => (values().max_by(f64::total_cmp), 1.0 / NEAR),
-        };
-        let Some(best) = best else { continue };
-        let bound = best * factor;
-        let is_near = |value: f64| match factor > 1.0 {
-            true => value <= bound,
-            false => value >= bound,
-        };
-        for (at, one) in candidates.iter().enumerate() {
-            found[at] |= open(&one) && value(one).is_some_and(is_near);
+impl Figure {
+    /// Returns all figures except p99. At a given rate, IOPS only show whether a drive keeps up.
+    fn all(is_paced: bool) -> Vec<Figure> {
+        let of = |value: fn(&Candidate) -> Option<f64>, factor| Figure { value, factor };
+        let mut all = vec![
+            of(|one| Measure::Usd.value(one), NEAR_ABOVE),
+            of(|one| Measure::Watt.value(one), 1.0 / NEAR),
+            of(|one| Measure::Years.value(one), 1.0 / NEAR),
+            // The mean is known even where a short run has too few I/Os for p99.
+            of(|one| one.mean_us, NEAR_ABOVE),
+        ];
+        if !is_paced {
+            all.push(of(|one| Measure::Iops.value(one), 1.0 / NEAR));
         }
+        all
     }
-    if !candidates.iter().any(|one| open(&one)) {
-        closest(candidates, &mut found);
+
+    /// Returns the bound between contenders and others; `None` if the figure is known of no candidate.
+    fn bound<'a>(&self, open: impl Iterator<Item = &'a Candidate>) -> Option<f64> {
+        let values = open.filter_map(self.value);
+        let best = match self.factor > 1.0 {
+            true => values.min_by(f64::total_cmp),
+            false => values.max_by(f64::total_cmp),
+        };
+        best.map(|best| best * self.factor)
     }
-    found
+
+    fn is_near(&self, one: &Candidate, bound: f64) -> bool {
+        let more = 1.0 + variation(completed(one));
+        (self.value)(one).is_some_and(|value| match self.factor > 1.0 {
+            true => value <= bound * more,
+            false => value * more >= bound,
+        })
+    }
 }
 
-/// Marks the candidates with the largest margins to their limits.
-fn closest(candidates: &[Candidate], found: &mut [bool]) {
+/// Checks whether p99 can be close to the best: it is known and near, or it is unknown and the mean is not above the
+/// best p99.
+fn may_have_best_p99(one: &Candidate, best: f64) -> bool {
+    let more = 1.0 + variation(completed(one));
+    match (one.p99_us, one.mean_us) {
+        (Some(p99), _) => p99 <= best * NEAR_ABOVE * more,
+        (None, Some(mean)) => mean <= best * more,
+        (None, None) => true,
+    }
+}
+
+/// Checks whether the short run has no years only because it wrote nothing.
+fn wrote_nothing(one: &Candidate) -> bool {
+    one.years.is_none() && one.parts.iter().any(|part| part.rating.is_some())
+}
+
+/// Returns for each candidate whether it was screened and must run in full, because it can be the best by some
+/// criterion. Candidates that ran in full set bounds if they meet all limits. `offered` is the arrival rate in I/Os per
+/// second, if the load has one.
+pub fn contenders(candidates: &[Candidate], offered: Option<f64>) -> Vec<bool> {
+    let may_meet = |one: &&Candidate| match one.screened {
+        true => !misses(one, offered),
+        false => one.meets,
+    };
+    let open = || candidates.iter().filter(may_meet);
+    if open().next().is_none() && candidates.iter().all(|one| one.screened) {
+        return closest(candidates);
+    }
+    let figures = Figure::all(offered.is_some()).into_iter();
+    let bounds: Vec<(Figure, f64)> = figures
+        .filter_map(|figure| {
+            let bound = figure.bound(open())?;
+            Some((figure, bound))
+        })
+        .collect();
+    let p99 = open().filter_map(|one| one.p99_us).min_by(f64::total_cmp);
+    let have_years = open().any(|one| one.years.is_some());
+    let can_win = |one: &Candidate| {
+        completed(one) < 1.0
+            || bounds
+                .iter()
+                .any(|(figure, bound)| figure.is_near(one, *bound))
+            || p99.is_some_and(|best| may_have_best_p99(one, best))
+            || (have_years && wrote_nothing(one))
+    };
+    let wanted = |one: &Candidate| one.screened && may_meet(&one) && can_win(one);
+    candidates.iter().map(wanted).collect()
+}
+
+/// Selects the candidates with the largest margins to their limits.
+fn closest(candidates: &[Candidate]) -> Vec<bool> {
     let key = |at: usize| {
         let one = &candidates[at];
         (one.room.unwrap_or(-1.0), one.completes.unwrap_or(0.0))
@@ -105,86 +178,12 @@ fn closest(candidates: &[Candidate], found: &mut [bool]) {
         let (a, b) = (key(a), key(b));
         b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
     });
+    let mut found = vec![false; candidates.len()];
     for &at in order.iter().take(CLOSEST) {
         found[at] = true;
     }
+    found
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::choose::tests::of;
-    use super::super::tally::Reading;
-    use super::*;
-
-    fn ran(drive: &str, iops: f64, latency_us: f64, years: f64) -> Candidate {
-        let mut one = of(drive, true, iops, latency_us, None);
-        one.years = Some(years);
-        one
-    }
-
-    fn with_room(mut one: Candidate, room: f64) -> Candidate {
-        one.meets = room >= 0.0;
-        one.room = Some(room);
-        one.readings = vec![Reading {
-            limit: "p99 < 1 ms".into(),
-            unit: "us",
-            value: Some(1.0),
-            interval: None,
-            met: Some(room >= 0.0),
-            room: Some(room),
-            is_latency: true,
-            slowest: None,
-            too_few: None,
-        }];
-        one
-    }
-
-    #[test]
-    fn a_contender_is_near_the_best_by_some_criterion() {
-        let all = [
-            ran("most", 100.0, 50.0, 1.0),
-            ran("near", 80.0, 500.0, 1.0),
-            ran("quick", 10.0, 20.0, 1.0),
-            ran("lasting", 10.0, 500.0, 9.0),
-            ran("neither", 70.0, 500.0, 6.0),
-        ];
-        assert_eq!(contenders(&all), [true, true, true, true, false]);
-    }
-
-    /// A fast drive that clearly misses a limit does not keep slower ones from running in full.
-    #[test]
-    fn a_clear_miss_is_no_contender_and_sets_no_bound() {
-        let all = [
-            with_room(ran("fast", 1000.0, 5.0, 90.0), -0.9),
-            with_room(ran("slightly over", 95.0, 50.0, 1.0), -0.1),
-            with_room(ran("within", 100.0, 50.0, 1.0), 0.2),
-        ];
-        assert_eq!(contenders(&all), [false, true, true]);
-    }
-
-    /// At a given rate, equal IOPS make no contender.
-    #[test]
-    fn iops_are_no_criterion_at_a_given_rate() {
-        let mut all = [
-            ran("quick", 100.0, 10.0, 9.0),
-            ran("slow and short-lived", 100.0, 900.0, 1.0),
-        ];
-        assert_eq!(contenders(&all), [true, true]);
-        for one in &mut all {
-            one.completes = Some(1.0);
-        }
-        assert_eq!(contenders(&all), [true, false]);
-    }
-
-    #[test]
-    fn if_all_miss_clearly_the_closest_run() {
-        let rooms: Vec<f64> = (0..12).map(|at| -1.0 - f64::from(at)).collect();
-        let all: Vec<Candidate> = rooms
-            .iter()
-            .map(|room| with_room(ran("x", 10.0, 10.0, 1.0), *room))
-            .collect();
-        let found = contenders(&all);
-        assert!(found[..CLOSEST].iter().all(|it| *it), "{found:?}");
-        assert!(!found[CLOSEST..].iter().any(|it| *it), "{found:?}");
-    }
-}
+mod tests;

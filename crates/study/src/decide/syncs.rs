@@ -50,6 +50,21 @@ pub fn logs_all(pool: &PoolConfig<DriveConfig>) -> bool {
     })
 }
 
+/// Returns the name of the first job whose I/Os are not all logged: it reads, or does not sync its writes. A sync logs
+/// all earlier writes of its file. `None` for a trace.
+pub fn unlogged_job(workload: &Workload) -> Option<&str> {
+    let Workload::Jobs(jobs) = workload else {
+        return None;
+    };
+    let is_logged = |job: &&Job| {
+        let syncs = job.fsync > 0 || job.fdatasync > 0 || job.sync != SyncMode::None;
+        job.mix == Mix::Write && syncs
+    };
+    jobs.iter()
+        .find(|job| !is_logged(job))
+        .map(|job| job.name.as_str())
+}
+
 /// Returns the share, weighted by the write rates if each writing job has one, otherwise by the writes in flight.
 fn of_jobs(jobs: &[Job]) -> f64 {
     let in_flight = |job: &Job| {
@@ -130,6 +145,23 @@ mod tests {
         ] {
             let text = format!("[a]\nioengine=libaio\ndirect=1\nbs=4k\n{options}\n");
             assert_eq!(of(&text), Syncs::Share(share), "{options}");
+        }
+    }
+
+    #[test]
+    fn jobs_that_read_or_do_not_sync_are_not_logged_whole() {
+        let of = |text: &str| {
+            let load = Load::of_text("a job", text.to_owned()).expect("fio's words");
+            unlogged_job(&load.user_workload().workload).map(str::to_owned)
+        };
+        let named = |name: &str| of(named::text(name).expect("a named load"));
+        assert_eq!((named("nfs-sync"), named("wal")), (None, None));
+        assert!(named("oltp").is_some());
+        let first = "[a]\nrw=write\nfsync=32\n";
+        assert_eq!(of(first), None);
+        for second in ["rw=randrw\nsync=1", "rw=write", "rw=read"] {
+            let found = of(&format!("{first}[b]\nioengine=libaio\n{second}\n"));
+            assert_eq!(found.as_deref(), Some("b"), "{second}");
         }
     }
 

@@ -227,8 +227,10 @@ impl Load {
         self
     }
 
-    /// Returns the load with no job counted for longer than this, even if a run completes few I/Os; `None` for a trace.
+    /// Returns the load with no job counted for longer than this and its own maximum, even if a run completes few I/Os;
+    /// `None` for a trace.
     pub(super) fn briefly(&self, most: Span) -> Option<Load> {
+        let most = self.cut.map_or(most, |cut| cut.min(most));
         let brief = Load {
             is_brief: true,
             ..self.clone()

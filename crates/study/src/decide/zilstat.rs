@@ -3,7 +3,9 @@
 //!
 //! Each line has the rates of one interval: `idb/s` (copied and needcopy bytes) and `iib/s` (indirect bytes), or their
 //! sum `iwb/s`. Indirect data is written to main without a log device, and to the log device of a pool that has one, so
-//! both count. K, M and G are multiples of 1024 in columns of bytes. Lines of one time (several datasets) are added.
+//! both count. These columns have records of data only. `ic/s` (all records) and the columns of allocated blocks
+//! (`imnc/s`, `imnw/s`, `imsc/s`, `imsw/s`) also have records of metadata, such as creations of files that are then
+//! synced; these use a log as well, but the file does not give their rate in bytes. K, M and G are multiples of 1024 in columns of bytes. Lines of one time (several datasets) are added.
 //! Not covered: `zpool iostat`, whose synchronous writes include those of labels.
 //!
 //! Sources: OpenZFS, zilstat(1) of 9 March 2026, and the printing of its script (`cmd/zilstat.in`); that a log device
@@ -27,6 +29,8 @@ pub struct ZilStatistics {
     pub most_mb_s: f64,
     /// Mean over the intervals.
     pub mean_mb_s: f64,
+    /// Whether some interval logged data or metadata.
+    pub is_used: bool,
 }
 
 /// How to make a file.
@@ -35,11 +39,30 @@ const HELP: &str = "make the file with `zilstat -i 1 > zil.txt` while the pool i
 /// ZilColumns whose sum is the logged bytes: the total, or its two parts.
 const TOTAL: [&str; 1] = ["iwb/s"];
 const PARTS: [&str; 2] = ["idb/s", "iib/s"];
+/// Columns that are not zero if anything was logged: records, and blocks of pool and log device with their bytes.
+const USE: [&str; 5] = ["ic/s", "imnc/s", "imnw/s", "imsc/s", "imsw/s"];
+
+/// Rates of one line or interval.
+#[derive(Clone, Copy, Default)]
+struct ZilRates {
+    bytes: f64,
+    is_used: bool,
+}
 
 impl ZilStatistics {
     /// Checks whether nothing was logged, so that a log device would have no effect.
     pub fn needs_no_log(&self) -> bool {
-        self.most_mb_s == 0.0
+        !self.is_used
+    }
+
+    /// Checks whether records of metadata were logged, but no data.
+    pub fn has_metadata_only(&self) -> bool {
+        self.is_used && self.rate().is_none()
+    }
+
+    /// Returns the bytes per second of the busiest interval; `None` if no data was logged.
+    pub fn rate(&self) -> Option<f64> {
+        (self.most_mb_s > 0.0).then_some(self.most_mb_s * 1e6)
     }
 
     /// Reads the text of a file.
@@ -48,7 +71,7 @@ impl ZilStatistics {
     /// The text is not that of `zilstat` with an interval, or a line is invalid; with its number.
     pub fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
         let mut columns: Option<ZilColumns> = None;
-        let mut seen: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut seen: BTreeMap<usize, ZilRates> = BTreeMap::new();
         let (mut at, mut time) = (0, String::new());
         let mut problems = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -64,14 +87,16 @@ impl ZilStatistics {
                 continue;
             }
             let Some(columns) = &columns else { continue };
-            match columns.bytes(&words) {
-                Some(bytes) => {
+            match columns.rates(&words) {
+                Some(rates) => {
                     let now = columns.time.and_then(|it| words.get(it)).copied();
                     if now.is_none_or(|now| now != time) {
                         at += 1;
                         time = now.unwrap_or_default().to_owned();
                     }
-                    *seen.entry(at).or_insert(0.0) += bytes;
+                    let interval = seen.entry(at).or_default();
+                    interval.bytes += rates.bytes;
+                    interval.is_used |= rates.is_used;
                 }
                 None => problems.push(problem(
                     source,
@@ -92,12 +117,14 @@ impl ZilStatistics {
             }]));
         }
         // The first interval has no predecessor and is printed as 0.
-        let rates: Vec<f64> = seen.into_values().skip(1).collect();
+        let intervals = || seen.values().skip(1);
+        let rates: Vec<f64> = intervals().map(|one| one.bytes).collect();
         Ok(ZilStatistics {
             source: source.to_owned(),
             intervals: rates.len(),
             most_mb_s: rounded(rates.iter().copied().fold(0.0, f64::max) * 1e-6),
             mean_mb_s: rounded(rates.iter().sum::<f64>() / rates.len() as f64 * 1e-6),
+            is_used: intervals().any(|one| one.is_used),
         })
     }
 }
@@ -122,6 +149,7 @@ struct ZilColumns {
     count: usize,
     time: Option<usize>,
     bytes: Vec<usize>,
+    uses: Vec<usize>,
 }
 
 impl ZilColumns {
@@ -140,15 +168,23 @@ impl ZilColumns {
             count: words.len(),
             time: at(&"time"),
             bytes,
+            uses: USE.iter().filter_map(at).collect(),
         })
     }
 
-    /// Returns the bytes per second of a line; `None` if it is invalid.
-    fn bytes(&self, words: &[&str]) -> Option<f64> {
+    /// Returns the rates of a line; `None` if it is invalid.
+    fn rates(&self, words: &[&str]) -> Option<ZilRates> {
         if words.len() != self.count {
             return None;
         }
-        self.bytes.iter().map(|at| number(words.get(*at)?)).sum()
+        let sum = |columns: &[usize]| -> Option<f64> {
+            columns.iter().map(|at| number(words.get(*at)?)).sum()
+        };
+        let bytes = sum(&self.bytes)?;
+        Some(ZilRates {
+            bytes,
+            is_used: bytes > 0.0 || sum(&self.uses)? > 0.0,
+        })
     }
 }
 
@@ -188,7 +224,8 @@ mod tests {
         let found = read(busy).expect("zilstat's lines");
         assert_eq!((found.intervals, found.most_mb_s), (2, 2.62144));
         assert!((found.mean_mb_s - 1.31122).abs() < 1e-4, "{found:?}");
-        assert!(!found.needs_no_log());
+        assert!(!found.needs_no_log() && !found.has_metadata_only());
+        assert_eq!(found.rate(), Some(2.62144e6));
     }
 
     #[test]
@@ -198,6 +235,22 @@ mod tests {
         assert_eq!((found.intervals, found.most_mb_s), (1, 0.004096));
         let idle = "1 0 0 0 0 0 0 0 0 0 0\n2 0 0 0 0 0 0 0 0 0 0\n3 7 0 0 0 0 0 0 0 0 0\n";
         assert!(read(idle).expect("zilstat's lines").needs_no_log());
+    }
+
+    /// Creations of files that are synced write records without data: 200 blocks of 8 KiB per second.
+    #[test]
+    fn metadata_uses_a_log_without_a_rate_of_data() {
+        let metadata = "1 0 0 0 0 0 0 0 0 0 0\n2 200 500 0 0 0 0 200 1.6M 0 0\n";
+        let found = read(metadata).expect("zilstat's lines");
+        assert!(
+            !found.needs_no_log() && found.has_metadata_only(),
+            "{found:?}"
+        );
+        assert_eq!(found.rate(), None);
+        // The first interval does not count.
+        let first = "1 9 9 9 9 9 9 9 9 9 9\n2 5 0 0 0 0 0 0 0 0 0\n";
+        let idle = read(first).expect("zilstat's lines");
+        assert!(idle.needs_no_log() && !idle.has_metadata_only(), "{idle:?}");
     }
 
     #[test]

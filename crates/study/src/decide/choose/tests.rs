@@ -21,6 +21,7 @@ pub(in crate::decide) fn of(
         iops_by_seed: [iops, iops],
         p99_us: Some(p99_us),
         p99_us_by_seed: None,
+        mean_us: None,
         watts: None,
         iops_per_watt: None,
         years: None,

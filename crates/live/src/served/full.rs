@@ -292,7 +292,7 @@ fn a_new_pool_without_room_is_refused_and_leaves_nothing() {
         limit(None);
         // A stripe writes nothing before it is used.
         if let Err(why) = opened {
-            assert!(why.contains("room"), "{why}");
+            assert!(why.contains("no storage space"), "{why}");
             let left = std::fs::read_dir(folder.path().join("store")).map_or(0, Iterator::count);
             assert_eq!(left, 0, "{pool}");
         }

@@ -341,7 +341,8 @@ fn problem(origin: &str, job: &str, what: &str, help: Option<String>) -> Problem
 
 /// Returns the job that these options describe, without the options that bounded it.
 fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet, Problems> {
-    let mut options: Vec<(&str, &str)> = Vec::new();
+    // fio's default, which is not the default of options without a job file.
+    let mut options: Vec<(&str, &str)> = vec![("direct", "0")];
     for (key, value) in [globals, own]
         .into_iter()
         .filter_map(Value::as_object)

@@ -426,7 +426,7 @@ mod tests {
         assert!(
             course
                 .take(&answer(1.0))
-                .is_err_and(|why| why.contains("more than"))
+                .is_err_and(|why| why.contains("no further step"))
         );
     }
 }

@@ -1,10 +1,11 @@
 //! Job threads on one core: one that sleeps runs soon, none gets more than its share, and polled rings cost a system
 //! call.
 
+use model::device::{Capacity, Range};
 use model::engine::{Workload, run};
 use model::host::{CompletionMode, Engine, EngineCosts, HostConfig, HostPath, ThreadConfig};
 use model::media::ram::{Ram, RamConfig};
-use model::{Command, Completion, Span, Time};
+use model::{Command, Completion, Device, Gauges, Span, Time};
 
 /// CPU time of one I/O: application, submission, interrupt and reaping.
 const EACH: Span = Span::from_ns(3100);
@@ -173,5 +174,107 @@ fn a_polled_ring_enters_the_kernel_to_reap() {
             (wanted - 10.0..wanted + 10.0).contains(&each),
             "{engine:?}: {each} ns"
         );
+    }
+}
+
+/// A drive with events of its own: one at each submission, and one in each of the following 99 nanoseconds.
+struct BusyDrive {
+    drive: Ram,
+    next: Time,
+    left: u32,
+}
+
+impl Device for BusyDrive {
+    fn capacity(&self) -> Capacity {
+        self.drive.capacity()
+    }
+    fn submit(&mut self, now: Time, command: Command) {
+        (self.next, self.left) = (now, 99);
+        self.drive.submit(now, command);
+    }
+    fn next_event(&self) -> Time {
+        self.next.min(self.drive.next_event())
+    }
+    fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        loop {
+            if self.drive.next_event() == now {
+                self.drive.advance(now, now, done);
+            }
+            if self.next == now {
+                self.next = match self.left {
+                    0 => Time::NEVER,
+                    _ => now + Span::from_ns(1),
+                };
+                self.left = self.left.saturating_sub(1);
+            }
+            if !done.is_empty() || self.next_event() >= horizon {
+                return now;
+            }
+            now = self.next_event();
+        }
+    }
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        self.drive.power_cut(now, lost)
+    }
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        self.drive.inspect(now, gauges);
+    }
+}
+
+/// A thread submits at every time around the completion of another thread's read.
+#[test]
+fn a_drive_does_not_continue_beyond_a_completion() {
+    let each = Span::from_ns(20);
+    let costs = EngineCosts {
+        application: each,
+        submit: each,
+        reap: each,
+        ..EngineCosts::default()
+    };
+    let config = HostConfig {
+        cores: 2,
+        engines: [costs; Engine::COUNT],
+        interrupt: each,
+        ..HostConfig::default()
+    };
+    let thread = |core| ThreadConfig {
+        core,
+        ..ThreadConfig::default()
+    };
+    for second in (0..200).map(Time::from_ns) {
+        let drive = BusyDrive {
+            drive: Ram::new(RamConfig {
+                bytes: 1 << 30,
+                per_command: Span::from_ns(10),
+                picoseconds_per_byte: 0,
+            }),
+            next: Time::NEVER,
+            left: 0,
+        };
+        let mut host = HostPath::new(config.clone(), &[thread(0), thread(1)], 1, drive);
+        host.submit(Time::ZERO, Command::read(0, 0, 4096));
+        let mut arrival = second;
+        let mut completions = 0;
+        while completions < 2 {
+            let next = host.next_event();
+            if arrival <= next {
+                let command = Command::read(1, 4096, 4096);
+                host.submit(
+                    arrival,
+                    Command {
+                        queue: 1,
+                        ..command
+                    },
+                );
+                arrival = Time::NEVER;
+                continue;
+            }
+            let mut done = Vec::new();
+            let now = host.advance(next, arrival, &mut done);
+            for it in &done {
+                assert_eq!(it.at, now, "the second read at {second:?}");
+            }
+            completions += done.len();
+        }
     }
 }

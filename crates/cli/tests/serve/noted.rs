@@ -162,6 +162,12 @@ fn a_log_that_is_not_used_is_reported_and_is_used_after_a_restart() {
     flush(&mut client);
     wait_for(&rig, "log failed and intent-log does not use it");
     assert!(rig.log().contains("after a restart of the server"));
+    // The copy that failed first is stale: the mirror rejects writes without the other one.
+    rig.ok("p4801x-100.0: returns");
+    write(&mut client, 2);
+    flush(&mut client);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(!rig.log().contains("uses log again"), "{}", rig.log());
     kill(server);
     let (_server, mut client) = rig.serve(pool);
     check(&mut client, 2);

@@ -202,12 +202,15 @@ impl ServedDevice {
         if !pool.is_full() {
             return true;
         }
-        let lacked = no_room(&pool.no_room());
+        let (lacked, lacks_note) = (no_room(&pool.no_room()), pool.lacks_note());
         let written = !self.read_only && pool.write_waiting().is_ok();
         if written {
-            let told = match lacked {
-                true => "the disk of its stores has free space again: they are written as before",
-                false => "pool.state can be written again: its stores are written as before",
+            let told = match (lacked, lacks_note) {
+                (true, _) => {
+                    "the disk of its stores has free space again: they are written as before"
+                }
+                (_, true) => "pool.state can be written again: its stores are written as before",
+                _ => "its stores can be written again: they are written as before",
             };
             self.news.push_back(told.into());
         }

@@ -17,7 +17,7 @@ use super::room::PoolSpace;
 use crate::store::PoolState;
 
 /// Name of the file in messages.
-const NAME: &str = "pool.state";
+pub(super) const NAME: &str = "pool.state";
 
 /// Returns by tier the children in sync according to the file, one bit each; all bits of tiers that it does not name.
 pub(super) fn in_sync(config: &PoolConfig<DriveConfig>, state: &PoolState) -> Vec<u32> {

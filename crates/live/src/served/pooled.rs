@@ -198,6 +198,11 @@ impl ServedPool {
         self.room.error()
     }
 
+    /// Checks whether the newest error of a store is about `pool.state`.
+    pub(super) fn lacks_note(&self) -> bool {
+        self.room.store() == super::noted::NAME
+    }
+
     /// Returns the names of the members.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.stores.iter().map(|it| &*it.name)

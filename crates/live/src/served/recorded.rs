@@ -42,7 +42,7 @@ pub struct Recording {
 #[derive(Clone, Copy, Debug, Default)]
 struct MovedData {
     bytes: u64,
-    /// Whether the store has rejected data or metadata.
+    /// Whether the store has rejected data or metadata. A part of it may be in the store.
     failed: bool,
 }
 
@@ -50,6 +50,11 @@ impl MovedData {
     /// Checks whether the store has accepted all `bytes` bytes of a write.
     fn is_all_of(self, bytes: u32) -> bool {
         !self.failed && self.bytes == u64::from(bytes)
+    }
+
+    /// Checks whether the store may have changed.
+    fn is_any(self) -> bool {
+        self.failed || self.bytes > 0
     }
 }
 
@@ -310,7 +315,8 @@ impl ServedDevice {
         }
     }
 
-    /// Logs the completion of a command, as successful only if its data has reached the store.
+    /// Logs the completion of a command, as successful only if its data has reached the store. If the store may have a
+    /// part of the data, the log ends: a failed write in the log has changed nothing.
     #[cold]
     pub(super) fn log_completion(&mut self, reply: &Reply) {
         let now = self.now;
@@ -322,6 +328,9 @@ impl ServedDevice {
             // The members of a pool have the data before the completion.
             let has_moved =
                 by_member || reply.op != Op::Write || recorder.moved.is_all_of(reply.bytes);
+            if !has_moved && recorder.moved.is_any() {
+                return self.break_off_log("the store may have a part of a write");
+            }
             let success = reply.outcome == Outcome::Success && has_moved;
             recorder.writer.set_time(now.ns());
             recorder.writer.complete(number, success);

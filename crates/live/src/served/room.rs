@@ -26,6 +26,8 @@ pub(super) struct PoolSpace(Rc<RefCell<SpaceState>>);
 struct SpaceState {
     /// The host's error, while there is no space.
     lacks: Option<(ErrorKind, String)>,
+    /// Name of the store with the newest error.
+    store: String,
     /// Whether nothing may be written any more, even with space.
     stays: bool,
     /// Whether more than [`MOST`] would have been kept.
@@ -46,7 +48,14 @@ impl PoolSpace {
 
     /// Records that the host has no space for a write.
     pub(super) fn fill(&self, store: &str, error: &io::Error) {
-        self.0.borrow_mut().lacks = Some((error.kind(), format!("{store}: {error}")));
+        let mut state = self.0.borrow_mut();
+        state.lacks = Some((error.kind(), format!("{store}: {error}")));
+        state.store = store.into();
+    }
+
+    /// Returns the name of the store with the host's newest error.
+    pub(super) fn store(&self) -> String {
+        self.0.borrow().store.clone()
     }
 
     /// Stops all writing, even if there is space.

@@ -519,6 +519,8 @@ impl IntentLog {
             this.status = Status::WriteFault;
             // The chain ends here: later blocks would not be found.
             self.suspended = true;
+        } else if child != MAIN {
+            self.rings[usize::from(child) - 1].untried = false;
         }
         let this = &mut self.issuer.blocks[block];
         if this.left > 0 {

@@ -343,9 +343,11 @@ impl IntentLog {
     }
 
     /// Checks whether a log device is unused because it failed or was absent: synced writes go to the other logs or to the
-    /// main pool. `log` counts from 0.
+    /// main pool. A device that has returned may still reject writes: it counts as used after a block is durable on it.
+    /// `log` counts from 0.
     pub fn is_unused(&self, log: usize) -> bool {
-        self.rings.get(log).is_some_and(|ring| ring.broken)
+        let is_unused = |ring: &BlockRing| ring.broken || ring.untried;
+        self.rings.get(log).is_some_and(is_unused)
     }
 
     /// Returns the ranges that a power cut now would lose.
@@ -449,7 +451,9 @@ impl Tier for IntentLog {
     fn returned<W: TierContext>(&mut self, _now: Time, child: Child, _way: &mut W) {
         if child != MAIN {
             let log = usize::from(child) - 1;
-            self.rings[log].broken = self.labelled[log] != self.life.epoch;
+            let ring = &mut self.rings[log];
+            ring.untried |= ring.broken;
+            ring.broken = self.labelled[log] != self.life.epoch;
         }
     }
 

@@ -275,6 +275,8 @@ pub(super) struct BlockRing {
     most_held: u64,
     /// Whether it failed to write a block: no more blocks are sent to it until it returns.
     pub(super) broken: bool,
+    /// Whether it has returned, but no block has been written to it since then.
+    pub(super) untried: bool,
 }
 
 impl BlockRing {
@@ -288,6 +290,7 @@ impl BlockRing {
             held: [0; 2],
             most_held: 0,
             broken: false,
+            untried: false,
         }
     }
 

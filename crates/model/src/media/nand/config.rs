@@ -298,7 +298,7 @@ pub struct SlcCache {
 
 impl SlcCache {
     /// Returns the time to program a page of `slots` units of which only the first `used` hold data: pSLC programs
-    /// without data are left out.
+    /// without data are left out. Not modelled: units of the mapping table in the page, which callers do not count.
     pub(super) fn program_time(&self, used: u32, slots: u32) -> Span {
         let programs = (used * self.bits).div_ceil(slots).clamp(1, self.bits);
         match programs == self.bits {

@@ -76,16 +76,16 @@ fn misses(one: &Candidate, offered: Option<f64>) -> bool {
 }
 
 /// A figure by which a drive may be the best.
-struct Figure {
+struct ScreeningFigure {
     value: fn(&Candidate) -> Option<f64>,
     /// Factor from the best to the bound: above 1 if the lowest is the best.
     factor: f64,
 }
 
-impl Figure {
+impl ScreeningFigure {
     /// Returns all figures except p99. At a given rate, IOPS only show whether a drive keeps up.
-    fn all(is_paced: bool) -> Vec<Figure> {
-        let of = |value: fn(&Candidate) -> Option<f64>, factor| Figure { value, factor };
+    fn all(is_paced: bool) -> Vec<ScreeningFigure> {
+        let of = |value: fn(&Candidate) -> Option<f64>, factor| ScreeningFigure { value, factor };
         let mut all = vec![
             of(|one| Measure::Usd.value(one), NEAR_ABOVE),
             of(|one| Measure::Watt.value(one), 1.0 / NEAR),
@@ -146,8 +146,8 @@ pub fn contenders(candidates: &[Candidate], offered: Option<f64>) -> Vec<bool> {
     if open().next().is_none() && candidates.iter().all(|one| one.screened) {
         return closest(candidates);
     }
-    let figures = Figure::all(offered.is_some()).into_iter();
-    let bounds: Vec<(Figure, f64)> = figures
+    let figures = ScreeningFigure::all(offered.is_some()).into_iter();
+    let bounds: Vec<(ScreeningFigure, f64)> = figures
         .filter_map(|figure| {
             let bound = figure.bound(open())?;
             Some((figure, bound))

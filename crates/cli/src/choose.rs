@@ -254,12 +254,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             by,
         )
     })?;
-    match answer.candidates.iter().any(|one| one.meets) {
-        true => Ok(()),
-        false => Err(Failure::Verdict(String::from(
-            "no drive is within all limits",
-        ))),
-    }
+    let is_met = answer.candidates.iter().any(|one| one.meets);
+    let none = || Failure::Verdict(String::from("no drive is within all limits"));
+    is_met.then_some(()).ok_or_else(none)
 }
 
 /// Runs this load on the drives; those that cannot run it are added to the unfit ones.

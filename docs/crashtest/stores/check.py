@@ -1,6 +1,6 @@
 """Resident checker of the stores that load.py writes: python3 check.py STORE SETTING.
 
-The transactions that are there must be complete, without a hole before the last one, and all acknowledged ones must be
+The transactions in a store must be complete, without a hole before the last one, and all acknowledged ones must be
 among them."""
 
 import os

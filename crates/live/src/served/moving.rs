@@ -123,16 +123,15 @@ impl ServedDevice {
     /// [`Outcome::NoSpace`] if the host has no space, [`Outcome::WriteFault`] if the store fails otherwise.
     #[inline]
     pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), Outcome> {
+        // A full cache is emptied before the write, so that a write that is rejected for it changes nothing.
+        if let Machine::Drive(it) = &self.machine
+            && it.data.crowded()
+            && let Err(error) = self.settle_data()
+        {
+            return Err(self.failed_after_all(&error));
+        }
         let written = match &mut self.machine {
-            Machine::Drive(it) => {
-                // A full cache is emptied before the write, so that a write that is rejected for it changes nothing.
-                if it.data.crowded()
-                    && let Err(error) = self.settle_data()
-                {
-                    return Err(self.failed_after_all(&error));
-                }
-                self.write_drive(offset, data, fua)
-            }
+            Machine::Drive(it) => it.data.write(offset, data, fua),
             Machine::Pool(pool) => match pool.has_written(offset, data.len()) {
                 true => Ok(()),
                 false => Err(io::ErrorKind::NotFound.into()),
@@ -142,13 +141,6 @@ impl ServedDevice {
             self.log_moved_data(written.is_ok(), data.len() as u64);
         }
         written.map_err(|error| self.failed_after_all(&error))
-    }
-
-    fn write_drive(&mut self, offset: u64, data: &[u8], fua: bool) -> io::Result<()> {
-        match &mut self.machine {
-            Machine::Drive(it) => it.data.write(offset, data, fua),
-            Machine::Pool(_) => Err(io::ErrorKind::Unsupported.into()),
-        }
     }
 
     /// Checks that no block of the range is known to be unreadable; for a pool this is known only for the whole.

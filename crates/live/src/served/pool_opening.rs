@@ -416,7 +416,7 @@ impl Setup {
             match noted::opened(config, &folder.state, &found).save(&file) {
                 // The folder is then one opening behind, as after a crash at this point. It may lack a member that is
                 // behind now, so the pool must not be written before the next start.
-                Err(error) if no_room(&error) && !folder.is_new => room.fill("pool.state", &error),
+                Err(error) if no_room(&error) && !folder.is_new => room.fill(noted::NAME, &error),
                 saved => saved.map_err(|error| cannot(&file, "written", &error))?,
             }
         }

@@ -158,7 +158,8 @@ impl ServedPool {
         self.room.is_full()
     }
 
-    /// Writes the waiting writes of the members and of `pool.state` in their order, if that is possible now. Returns whether all have been written.
+    /// Writes the waiting writes of the members and of `pool.state` in their order, if that is possible now. Returns
+    /// whether all have been written.
     ///
     /// # Errors
     /// Errors of the host, with the store's name.

@@ -1,12 +1,14 @@
-//! Text of `zilstat -i 1`: the rates of the intent log of a real ZFS pool, as a source for the question whether it needs a
-//! log device, and for the rate by which a log is sized.
+//! Text of `zilstat -i 1`: the rates of the intent log of a real ZFS pool. They answer whether the pool needs a log
+//! device, and give the rate by which a log is sized.
 //!
 //! Each line has the rates of one interval: `idb/s` (copied and needcopy bytes) and `iib/s` (indirect bytes), or their
 //! sum `iwb/s`. Indirect data is written to main without a log device, and to the log device of a pool that has one, so
-//! both count. These columns have records of data only. `ic/s` (all records) and the columns of allocated blocks
-//! (`imnc/s`, `imnw/s`, `imsc/s`, `imsw/s`) also have records of metadata, such as creations of files that are then
-//! synced; these use a log as well, but the file does not give their rate in bytes. K, M and G are multiples of 1024 in columns of bytes. Lines of one time (several datasets) are added.
-//! Not covered: `zpool iostat`, whose synchronous writes include those of labels.
+//! both count. These columns have records of data only.
+//!
+//! `ic/s` (all records) and the columns of allocated blocks (`imnc/s`, `imnw/s`, `imsc/s`, `imsw/s`) also have records
+//! of metadata, such as creations of files that are then synced. These use a log as well, but the file does not give
+//! their rate in bytes. K, M and G are multiples of 1024 in columns of bytes. Lines of one time (several datasets) are
+//! added. Not covered: `zpool iostat`, whose synchronous writes include those of labels.
 //!
 //! Sources: OpenZFS, zilstat(1) of 9 March 2026, and the printing of its script (`cmd/zilstat.in`); that a log device
 //! takes indirect data is from memory, not checked.

@@ -1,10 +1,11 @@
 //! Tables whose first line names the columns: a [`Columns`] from these names, and the equal `--columns`.
 //!
 //! Tools export such tables (Windows Performance Analyzer's disk I/O, perf-tools' `iosnoop`), and people write them.
-//! Names decide what a column means, and a suffix its unit: `(us)`, `_ms`. A file whose names state no unit of times, or
-//! of lengths beside sectors, is refused, with the options that read it. Sectors, LBAs and blocks count 512 B. Not included: tables without names,
-//! decimal commas, and sizes in KiB. Sources: names in the exports of the tools above, in `iosnoop` of
-//! github.com/brendangregg/perf-tools, and common names (assumed).
+//! Names decide what a column means, and a suffix its unit: `(us)`, `_ms`. A file is
+//! refused, with the options that read it, if its names state no unit of times, or no unit of lengths while places are
+//! sectors. Sectors, LBAs and blocks count 512 B. Not included: tables without names, decimal commas, and sizes in KiB.
+//! Sources: names in the exports of the tools above, in `iosnoop` of github.com/brendangregg/perf-tools, and common
+//! names (assumed).
 
 use super::csv::{Columns, NamedColumns, Separator};
 use super::fields::Fields;

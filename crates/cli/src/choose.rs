@@ -93,8 +93,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["trace", "users"])]
     rate: Option<RateArg>,
 
-    /// slog: text of `zilstat -i 1` of your pool. If nothing was logged, you need no log; otherwise the busiest
-    /// interval is the rate on all logs, as with --rate
+    /// slog: text of `zilstat -i 1` or of `zpool iostat -w`, `-r` or `-q` of your pool. If nothing was logged, you
+    /// need no log. Otherwise the busiest interval of zilstat is the rate on all logs, as with --rate
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "users", "rate"])]
     zilstat: Option<PathBuf>,
 

@@ -75,6 +75,7 @@ fn pauses(job: &Job) -> bool {
     let slow = |rate: &Rate| match *rate {
         Rate::Iops(rate) => rate <= 10,
         Rate::Bytes(rate) => rate <= 10 * 4096,
+        Rate::Every(gap) => gap >= ENTERED,
     };
     job.think.is_some_and(|think| think.pause >= ENTERED) || job.rate.iter().flatten().any(slow)
 }

@@ -83,8 +83,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE", value_parser = inbound)]
     inbound: Option<Rate>,
 
-    /// slog: text of `zilstat -i 1` of your pool. If nothing was logged, you need no log; otherwise the busiest
-    /// interval is the incoming rate for the rule
+    /// slog: text of `zilstat -i 1` or of `zpool iostat -w`, `-r` or `-q` of your pool. If nothing was logged, you
+    /// need no log. Otherwise the busiest interval of zilstat is the incoming rate for the rule
     #[arg(long, value_name = "FILE", conflicts_with = "inbound")]
     zilstat: Option<PathBuf>,
 

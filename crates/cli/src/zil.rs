@@ -1,4 +1,5 @@
-//! `--zilstat FILE`: the rates of the intent log of a real pool, and the answer if nothing was logged.
+//! `--zilstat FILE`: the rates of the intent log of a real pool, or the synchronous share of its writes by `zpool iostat`,
+//! and the answer if nothing was logged.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,12 +8,13 @@ use study::decide::rate::OfferedRate;
 use study::decide::syncs;
 use study::decide::work::Load;
 use study::decide::zilstat::ZilStatistics;
+use text::digits;
 use text::problem::Problems;
 
 use crate::failure::{Failure, on_command_line};
 use crate::output::remark;
 
-/// Reads the text of `zilstat -i 1`, which is about a log only.
+/// Reads the text of `zilstat -i 1` or of `zpool iostat -w`, `-r` or `-q`, which is about a log only.
 pub(crate) fn read(path: Option<&Path>, is_log: bool) -> Result<Option<ZilStatistics>, Problems> {
     let Some(path) = path else { return Ok(None) };
     if !is_log {
@@ -40,8 +42,18 @@ pub(crate) fn is_answer(
 ) -> Result<bool, Failure> {
     let Some(zil) = zil else { return Ok(false) };
     if zil.has_metadata_only() {
+        let found = match (zil.synchronous_share, zil.is_iostat) {
+            (Some(share), _) => {
+                format!(
+                    "{} of the writes are synchronous",
+                    digits::percent(Some(share), 1)
+                )
+            }
+            (None, true) => String::from("synchronous writes are queued in some samples"),
+            (None, false) => String::from("it has log records of metadata only and no data"),
+        };
         let what = format!(
-            "{} has log records of metadata only and no data: the log is used, but the file gives no rate",
+            "{}: {found}: the log is used, but the file gives no rate",
             zil.source
         );
         remark("note", &what);
@@ -65,13 +77,27 @@ pub(crate) fn is_answer(
             "{:#}",
             serde_json::json!({ "schema": "drivelab zilstat", "version": 1, "needs_log": false, "zilstat": zil })
         )?,
-        false => writeln!(
-            out,
-            "You need no log by {}: nothing was written synchronously in {} intervals.",
-            zil.source, zil.intervals
-        )?,
+        false => writeln!(out, "You need no log by {}: {}.", zil.source, reason(zil))?,
     }
     Ok(true)
+}
+
+/// Returns why a pool needs no log.
+fn reason(zil: &ZilStatistics) -> String {
+    match (zil.synchronous_share, zil.is_iostat) {
+        (Some(share), _) => format!(
+            "{} of the writes use the synchronous queue, which labels alone may explain",
+            digits::percent(Some(share), 2)
+        ),
+        (None, true) => format!(
+            "no synchronous write is queued in {} samples, which may miss a few short ones",
+            zil.intervals
+        ),
+        (None, false) => format!(
+            "nothing was written synchronously in {} intervals",
+            zil.intervals
+        ),
+    }
 }
 
 /// Returns the load at this rate of a log, in bytes per second.
@@ -86,11 +112,5 @@ pub(crate) fn paced(load: Load, rate: f64) -> Result<Load, Problems> {
         let help = "--load nfs-sync, --load wal, a job of synchronous writes only, or --rate for the rate of all I/Os";
         return Err(Problems(vec![on_command_line(what, help)]));
     }
-    load.at_rate(OfferedRate::Bytes(rate))
-        .map_err(|mut problems| {
-            for problem in &mut problems.0 {
-                problem.what = problem.what.replace("--rate", "--zilstat");
-            }
-            problems
-        })
+    load.at_rate_by("--zilstat", OfferedRate::Bytes(rate))
 }

@@ -9,15 +9,24 @@ use crate::faults::RunFault;
 /// Parses the faults of a script, with their lines.
 ///
 /// # Errors
-/// All invalid lines.
+/// All invalid lines, or no fault.
 pub fn scripted(origin: &str, text: &str) -> Result<Vec<FaultLine>, Problems> {
-    script(text).map_err(|all| {
+    let faults = script(text).map_err(|all| {
         let all = all.into_iter();
         Problems(
             all.map(|(line, what)| of_line(origin, line, what))
                 .collect(),
         )
-    })
+    })?;
+    match faults.is_empty() {
+        true => Err(Problems(vec![Problem {
+            origin: origin.to_owned(),
+            place: Place::Whole,
+            what: String::from("the fault script contains no fault"),
+            help: Some(String::from("add a line such as `at 10s slow 2ms for 5s`")),
+        }])),
+        false => Ok(faults),
+    }
 }
 
 /// Resolves the faults of a script for each of these drives.

@@ -74,6 +74,9 @@ pub struct ThreadOutcome {
     pub latency_depth: Option<u32>,
     /// Time when the steady-state criterion was met, if it was.
     pub steady_at: Option<Time>,
+    /// I/Os that were due from the start of the counted time to the last completion, issued or not; `None` for a thread
+    /// without a rate.
+    pub arrived: Option<f64>,
 }
 
 impl Interval {

@@ -124,6 +124,15 @@ pub fn percent(share: Option<f64>, decimals: usize) -> String {
     )
 }
 
+/// Formats an absolute error: a share of at most 1 in percent, a larger one as the factor between the two values. A
+/// prediction that is off by more than 100 % is too high.
+pub fn error(share: Option<f64>) -> String {
+    match share {
+        Some(share) if share > 1.0 => format!("a factor of {:.1}", 1.0 + share),
+        share => percent(share, 1),
+    }
+}
+
 /// Formats bytes in powers of ten, as drives are sold: `375 GB`, `12.3 PB`.
 pub fn bytes_decimal(value: f64) -> String {
     scaled(

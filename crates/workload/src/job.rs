@@ -123,6 +123,19 @@ pub enum Rate {
     Bytes(u64),
     /// I/Os per second.
     Iops(u64),
+    /// Mean time between I/Os, for rates that are not whole. fio has no such option.
+    Every(Span),
+}
+
+impl Rate {
+    /// Returns the I/Os per second; `None` for a rate in bytes.
+    pub fn iops(self) -> Option<f64> {
+        match self {
+            Rate::Bytes(_) => None,
+            Rate::Iops(iops) => Some(iops as f64),
+            Rate::Every(gap) => Some(1.0 / gap.seconds().max(1e-9)),
+        }
+    }
 }
 
 /// `sync`: how writes are made durable.

@@ -267,6 +267,7 @@ impl<'a> Jobs<'a> {
                     cpu: [thread.pauses.spun, Span::ZERO],
                     latency_depth: thread.latency_depth(),
                     steady_at: thread.steady_at,
+                    arrived: thread.arrived(),
                 }
             })
             .collect()

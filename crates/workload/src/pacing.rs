@@ -12,18 +12,27 @@ pub(crate) struct Pacer {
     rate: Rate,
     process: RateProcess,
     start: Time,
+    /// Time when statistics start.
+    count_from: Time,
     /// I/Os or bytes so far.
     issued: u64,
+    /// I/Os so far.
+    ios: u64,
+    /// Issued I/Os that were due at or after `count_from`.
+    arrived: u64,
     due: Time,
 }
 
 impl Pacer {
-    pub(crate) fn new(rate: Rate, process: RateProcess, start: Time) -> Pacer {
+    pub(crate) fn new(rate: Rate, process: RateProcess, start: Time, count_from: Time) -> Pacer {
         Pacer {
             rate,
             process,
             start,
+            count_from,
             issued: 0,
+            ios: 0,
+            arrived: 0,
             due: start,
         }
     }
@@ -36,9 +45,18 @@ impl Pacer {
     /// Counts an I/O and advances the due time.
     #[inline]
     pub(crate) fn issue(&mut self, bytes: u32, stream: &mut Stream) {
+        self.ios += 1;
+        self.arrived += u64::from(self.due >= self.count_from);
         let (unit, rate) = match self.rate {
             Rate::Bytes(rate) => (u64::from(bytes), rate),
             Rate::Iops(rate) => (1, rate),
+            Rate::Every(gap) => {
+                self.due = match self.process {
+                    RateProcess::Linear => self.start + gap * self.ios,
+                    RateProcess::Poisson => self.due + stream.exponential(gap),
+                };
+                return;
+            }
         };
         self.issued += unit;
         self.due = match self.process {
@@ -53,6 +71,18 @@ impl Pacer {
             }
         };
     }
+
+    /// Returns the I/Os that were due in the counted time until `end`. Those that are overdue at the end follow from the
+    /// mean time between the earlier ones.
+    pub(crate) fn arrivals(&self, end: Time) -> f64 {
+        if self.due > end {
+            return self.arrived as f64;
+        }
+        let gap = self.due.since(self.start).seconds() / self.ios.max(1) as f64;
+        let overdue = end.since(self.due.max(self.count_from)).seconds();
+        let further = if gap > 0.0 { overdue / gap } else { 0.0 };
+        self.arrived as f64 + 1.0 + further
+    }
 }
 
 #[cfg(test)]
@@ -62,7 +92,12 @@ mod tests {
     #[test]
     fn linear_pace_is_exact_over_a_second() {
         let mut stream = Stream::new(1, "test");
-        let mut pace = Pacer::new(Rate::Iops(3), RateProcess::Linear, Time::from_ns(5));
+        let mut pace = Pacer::new(
+            Rate::Iops(3),
+            RateProcess::Linear,
+            Time::from_ns(5),
+            Time::ZERO,
+        );
         for _ in 0..3_000_000 {
             pace.issue(4096, &mut stream);
         }
@@ -72,7 +107,12 @@ mod tests {
     #[test]
     fn poisson_gaps_have_mean_and_deviation_alike() {
         let mut stream = Stream::new(1, "test");
-        let mut pace = Pacer::new(Rate::Bytes(4_096_000_000), RateProcess::Poisson, Time::ZERO);
+        let mut pace = Pacer::new(
+            Rate::Bytes(4_096_000_000),
+            RateProcess::Poisson,
+            Time::ZERO,
+            Time::ZERO,
+        );
         let (mut sum, mut squares) = (0.0, 0.0);
         let n = 100_000;
         for _ in 0..n {
@@ -86,5 +126,42 @@ mod tests {
         let deviation = (squares / f64::from(n) - mean * mean).sqrt();
         assert!((mean - 1000.0).abs() < 20.0, "{mean}");
         assert!((deviation / mean - 1.0).abs() < 0.02, "{deviation}");
+    }
+
+    /// 0.25 I/Os per second: the fifth is due after 16 s.
+    #[test]
+    fn rates_below_one_per_second_are_exact() {
+        let mut stream = Stream::new(1, "test");
+        let gap = Span::from_ms(4_000);
+        let mut pace = Pacer::new(
+            Rate::Every(gap),
+            RateProcess::Linear,
+            Time::ZERO,
+            Time::ZERO,
+        );
+        for _ in 0..4 {
+            pace.issue(4096, &mut stream);
+        }
+        assert_eq!(pace.due(), Time::from_ns(16_000_000_000));
+        assert_eq!(Rate::Every(gap).iops(), Some(0.25));
+    }
+
+    /// A thread that issued 30 of 100 I/Os: 20 of the first 30 arrived before the counted time.
+    #[test]
+    fn overdue_ios_have_arrived() {
+        let mut stream = Stream::new(1, "test");
+        let second = Time::from_ns(1_000_000_000);
+        let counted = Time::from_ns(200_000_000);
+        let mut pace = Pacer::new(Rate::Iops(100), RateProcess::Linear, Time::ZERO, counted);
+        for _ in 0..30 {
+            pace.issue(4096, &mut stream);
+        }
+        // Due at 0.2 s to 0.29 s; then the one at 0.3 s, and 70 more until 1 s.
+        assert!(
+            (pace.arrivals(second) - 81.0).abs() < 1e-6,
+            "{}",
+            pace.arrivals(second)
+        );
+        assert_eq!(pace.arrivals(Time::from_ns(299_000_000)), 10.0);
     }
 }

@@ -156,7 +156,7 @@ impl Thread {
         }
         self.pauses.begin(now);
         for (pace, rate) in self.pace.iter_mut().zip(job.rate) {
-            *pace = rate.map(|rate| Pacer::new(rate, job.rate_process, now));
+            *pace = rate.map(|rate| Pacer::new(rate, job.rate_process, now, self.count_from));
         }
         if let Some(target) = job.latency_target {
             let search = DepthSearch::new(target, self.places.depth(), self.count_from);
@@ -208,6 +208,19 @@ impl Thread {
                     self.stage = Stage::Draining;
                 }
             }
+        }
+    }
+
+    /// Returns the I/Os that were due from the start of the counted time to the last completion; `None` without a rate.
+    /// None is drawn after the end of `runtime`, so those of the time until then stand for the rest.
+    pub(crate) fn arrived(&self) -> Option<f64> {
+        let end = self.until.min(self.ended);
+        let paces = self.pace.iter().flatten();
+        let arrived = paces.map(|pace| pace.arrivals(end)).reduce(|a, b| a + b)?;
+        let seconds = |end: Time| end.since(self.count_from.min(end)).seconds();
+        match seconds(end) > 0.0 {
+            true => Some(arrived * seconds(self.ended) / seconds(end)),
+            false => Some(arrived),
         }
     }
 

@@ -412,3 +412,26 @@ fn many_drives_are_screened_and_the_best_is_that_of_full_runs() {
         assert_eq!(best(&found, at), best(&again, at));
     }
 }
+
+/// A price list without a price of a drive is an error, not an answer without costs.
+#[test]
+fn a_price_list_without_a_price_is_refused() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    for (name, text_of) in [
+        ("a.csv", "drive,usd\n"),
+        ("b.csv", "drive,usd\npower,0.30\n"),
+        ("c.toml", ""),
+        ("d.toml", "power = \"0.30 USD/kWh\"\n[drives]\n"),
+    ] {
+        std::fs::write(folder.path().join(name), text_of).expect("a folder of our own");
+        let args = ["choose", "p4800x-375", "--load", "oltp", "--usd", name];
+        let output = drivelab_in(folder.path(), &args);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{name}: {said}");
+        assert!(
+            said.contains("there is no price of a drive"),
+            "{name}: {said}"
+        );
+        assert!(said.contains(name) && said.contains("p4800x-375"), "{said}");
+    }
+}

@@ -188,3 +188,21 @@ fn all_that_is_wrong_with_counts_and_rules_is_said_with_its_line() {
         assert!(told.contains(wanted), "{wanted}: {told}");
     }
 }
+
+/// A script of comments only is an error: the run would be one without faults.
+#[test]
+fn a_script_without_a_fault_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for lines in ["", "# nothing yet\n\n"] {
+        let path = script(&folder, lines);
+        let args = [&["run", "p4800x-375", "--fault", &path], &JOB[..]].concat();
+        let output = drivelab(&args);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("the fault script contains no fault"),
+            "{said}"
+        );
+        assert!(said.contains(&path), "{said}");
+    }
+}

@@ -18,6 +18,7 @@ mod help;
 mod lab;
 mod life;
 mod loop_device;
+mod low_rates;
 mod measure;
 mod mix_and_fill;
 mod odds;

@@ -208,6 +208,35 @@ fn zilstat_is_a_source_of_the_rate_and_of_no_log() {
     }
 }
 
+/// `zpool iostat -w` has the share of synchronous writes: 1 of 2,049 is less than labels may be, half of them is not.
+#[test]
+fn zpool_iostat_is_a_source_of_no_log() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let header = "tank  total_wait  disk_wait  syncq_wait  asyncq_wait\n\
+                  latency  read  write  read  write  read  write  read  write  scrub  trim\n";
+    for (name, synchronous) in [("idle.txt", "1"), ("busy.txt", "2K")] {
+        let text = format!("{header}4us  0  0  0  0  0  {synchronous}  0  2K  0  0\n");
+        std::fs::write(folder.path().join(name), text).expect("a folder of our own");
+    }
+    let run = |command: &str| drivelab_in(folder.path(), &command.split(' ').collect::<Vec<_>>());
+    let rest = "slog p4801x-100 --main exos-x18-16tb --load nfs-sync --seeds 1 --runtime 1s";
+    for verb in ["choose", "size"] {
+        let said = run(&format!("{verb} {rest} --zilstat idle.txt"));
+        let said = text(&said.stdout);
+        assert!(
+            said.starts_with("You need no log by idle.txt: 0.05 % of the writes"),
+            "{said}"
+        );
+    }
+    let output = run(&format!("choose {rest} --zilstat busy.txt"));
+    let note = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{note}");
+    assert!(
+        note.contains("busy.txt: 50.0 % of the writes are synchronous"),
+        "{note}"
+    );
+}
+
 /// Metadata uses a log without a rate of data. Loads with other I/Os are refused, and arguments are checked even if no
 /// log is needed.
 #[test]

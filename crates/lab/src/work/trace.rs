@@ -101,6 +101,7 @@ pub(crate) fn run(
         cpu,
         latency_depth: None,
         steady_at: None,
+        arrived: None,
     };
     Ok(Outcome {
         threads: vec![thread],

@@ -291,7 +291,7 @@ fn of_job(job: &Job, direction: Option<Direction>) -> Conditions {
         },
         offered_iops: match job.rate[way] {
             Some(Rate::Iops(iops)) => Some(iops * u64::from(copies)),
-            Some(Rate::Bytes(_)) | None => None,
+            Some(Rate::Every(_) | Rate::Bytes(_)) | None => None,
         },
         ..common
     }

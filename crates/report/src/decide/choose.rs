@@ -5,7 +5,8 @@ use study::decide::binds::Binds;
 use study::decide::choose::{CLOSE, Candidate, ChooseAnswer, ChooseRequest};
 use study::decide::likeness::Likeness;
 use study::decide::slc::SlcUse;
-use text::digits::{count, digits, microseconds};
+use study::decide::work::LoadFacts;
+use text::digits::{count, digits, duration, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::headline::{first_that_fits, short, some_of};
@@ -229,6 +230,21 @@ pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
     folded(&table, 1, width)
 }
 
+/// Returns the counted time of a job, as the end of a sentence.
+pub(super) fn counted(facts: &LoadFacts) -> String {
+    match (facts.extended_seconds, facts.at_most_seconds) {
+        (Some(seconds), _) => format!(
+            "; a job is counted for {} of virtual time, as few I/Os arrive",
+            duration(seconds)
+        ),
+        (None, Some(most)) => format!(
+            "; a job is counted for {} s (--runtime), longer on slow drives",
+            digits(most)
+        ),
+        (None, None) => String::new(),
+    }
+}
+
 /// Returns the method.
 pub fn method(
     request: &ChooseRequest,
@@ -244,13 +260,8 @@ pub fn method(
             width,
         ));
     }
-    let facts = request.load.facts();
-    let cut = facts.at_most_seconds.map_or_else(String::new, |most| {
-        format!(
-            "; a job is counted for {} s (--runtime), longer on slow drives",
-            digits(most)
-        )
-    });
+    let facts = request.facts();
+    let cut = counted(&facts);
     let pace = match (request.load.offered_iops(), request.load.is_trace()) {
         (Some(rate), _) => format!(
             " Every drive is asked for {} IOPS (open loop, Poisson arrivals); one that completes less than 97 % of them does not keep \
@@ -308,7 +319,7 @@ pub fn json(
     command: &str,
 ) -> Value {
     let asked = json!({
-        "load": request.load.facts(),
+        "load": request.facts(),
         "slo": request.slo.limits,
         "years": request.years,
         "host": request.conditions.host.id,

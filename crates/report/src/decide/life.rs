@@ -152,14 +152,14 @@ fn facts(answer: &LifeAnswer) -> Option<String> {
     (!facts.is_empty()).then(|| format!("{}: {}", answer.drive, facts.join(" ")))
 }
 
-/// A drive is slower than the load if it completes less than this share of the requested bytes or I/Os.
+/// A drive is slower than the load if it completes less than this share of the requested bytes.
 const SLOWER: f64 = 0.95;
 
 /// Returns a note if the drive completed less than the requested writes or I/Os.
 fn slower(answer: &LifeAnswer, rate: f64) -> Option<String> {
     let load = answer.load.as_ref()?;
     if let (Some(offered), Some(iops)) = (load.offered_iops, answer.iops) {
-        return (iops < SLOWER * offered).then(|| {
+        return (answer.keeps_up() == Some(false)).then(|| {
             format!(
                 "It completes only {} of the {} IOPS.",
                 count(iops),
@@ -425,12 +425,7 @@ pub fn method(
         }
     }
     if let Some(load) = answers.iter().find_map(|answer| answer.load.as_ref()) {
-        let cut = load.at_most_seconds.map_or_else(String::new, |most| {
-            format!(
-                "; a job is counted for {} s (--runtime), longer on slow drives",
-                digits(most)
-            )
-        });
+        let cut = super::choose::counted(load);
         let pace = match (load.offered_iops, load.asked_mb_s) {
             (Some(rate), _) => format!(
                 " Every drive is asked for {} IOPS (open loop, Poisson arrivals).",

@@ -60,7 +60,7 @@ pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Ve
 
 /// Returns a note for a load that does not use a log.
 fn needs_log(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
-    let source = request.load.facts().source;
+    let source = request.facts().source;
     match answer.syncs? {
         Syncs::Share(share) if share <= 0.0 => Some(format!(
             "You need no log for {source}: a log stores only synchronous writes, and this load has none."

@@ -205,7 +205,7 @@ pub fn choose<'a>(
     by: Measure,
 ) -> AnswerView<'a> {
     AnswerView::new(
-        format!("Which drive for {}", request.load.facts().source),
+        format!("Which drive for {}", request.facts().source),
         super::choose::answer(request, answer, by),
         csv::decide::choose(answer),
         |width| super::choose::table(request, answer, width),

@@ -51,6 +51,7 @@ fn thread(job: usize, copy: u32, group: u32) -> ThreadOutcome {
         cpu: [Span::from_ms(100), Span::from_ms(500)],
         latency_depth: None,
         steady_at: None,
+        arrived: None,
     }
 }
 

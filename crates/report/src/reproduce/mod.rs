@@ -242,7 +242,7 @@ fn by_class(all: &Summary, width: Width) -> String {
 }
 
 fn percent(share: Option<f64>) -> String {
-    text::digits::percent(share, 1)
+    text::digits::error(share)
 }
 
 fn counts(name: &str, summary: &Summary, others: usize, pending: usize) -> Vec<String> {

@@ -130,6 +130,7 @@ fn written_down(scenario: &Scenario, jobs: &[Job]) -> Outcome {
             cpu: [Span::ZERO; 2],
             latency_depth: None,
             steady_at: None,
+            arrived: None,
         });
     }
     outcome.gauges = vec![

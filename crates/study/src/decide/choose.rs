@@ -13,19 +13,20 @@ use lab::{Lab, Outcome, ProgressCallback};
 use serde::Serialize;
 use text::problem::Problems;
 
+use super::arrivals;
 use super::binds::{self, Binds};
 use super::cost;
 use super::life::{self, LifePart};
 use super::pauses;
 pub use super::place::{PLACES, of_clients};
 use super::prices::Prices;
-use super::rate::{self, OfferedRate};
+use super::rate::OfferedRate;
 use super::read_only;
 use super::slc::{self, SlcUse};
 use super::slo::{Limit, LimitMetric, LimitScope, Slo};
 use super::syncs::Syncs;
 use super::tally::{Reading, Tally};
-use super::work::{self, Conditions, Load};
+use super::work::{self, Conditions, Load, LoadFacts};
 use crate::review::results::{Measurement, rounded};
 
 /// Ranking criterion.
@@ -123,6 +124,13 @@ pub struct ChooseRequest {
     pub prices: Option<Prices>,
     /// Host, state and seeds.
     pub conditions: Conditions,
+}
+
+impl ChooseRequest {
+    /// Returns the description of the load, as run for these limits and seeds.
+    pub fn facts(&self) -> LoadFacts {
+        self.load.judged_by(&self.slo).facts(self.conditions.seeds)
+    }
 }
 
 /// Results of one drive or pool.
@@ -357,7 +365,8 @@ fn measured(
     lab: &Lab,
     go_on: ProgressCallback<'_>,
 ) -> Result<Candidate, Problems> {
-    let (outcomes, slc_cache) = slc::run(&request.load, drive, &request.conditions, lab, go_on)?;
+    let load = request.load.judged_by(&request.slo);
+    let (outcomes, slc_cache) = slc::run(&load, drive, &request.conditions, lab, go_on)?;
     let all: Vec<_> = outcomes.iter().collect();
     let tally = Tally::from_runs(&all);
     let life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
@@ -372,10 +381,18 @@ fn measured(
         of_all_seeds(tally.reading(limit, years), seeds)
     };
     let mut readings: Vec<Reading> = request.slo.limits.iter().map(reading).collect();
-    let completes = completes(&request.load, &outcomes);
+    let offered = request.load.offered_iops();
+    let completes = offered.and_then(|_| arrivals::completes(&outcomes));
     let keeps_up = completes.is_none_or(|it| it.keeps_up);
     offered_rates(request, keeps_up, &mut readings);
-    let rates = outcomes.iter().map(super::rate_of);
+    // Threads of a drive that is late end at different times, so their rates are of their own times.
+    let rates = outcomes
+        .iter()
+        .zip(&each)
+        .map(|(outcome, seed)| match keeps_up {
+            true => super::rate_of(outcome),
+            false => seed.iops(),
+        });
     let (least, most) = rates.fold((f64::INFINITY, 0.0), |ends: (f64, f64), rate| {
         (ends.0.min(rate), ends.1.max(rate))
     });
@@ -429,30 +446,6 @@ fn measured(
         binds: binds::bottleneck(drive, &tally).filter(|_| completes.is_none() || !keeps_up),
         measurement: tally.measurement,
     })
-}
-
-/// Completed share of the arriving I/Os, and whether the rest is within random variation.
-#[derive(Clone, Copy)]
-struct Completes {
-    share: f64,
-    keeps_up: bool,
-}
-
-/// Returns the values of the seed that completes least; `None` without a given rate.
-fn completes(load: &Load, outcomes: &[Outcome]) -> Option<Completes> {
-    let offered = load.offered_iops()?;
-    let of = |outcome: &Outcome| {
-        let arrive = offered * outcome.counted.seconds();
-        let share = super::rate_of(outcome) / offered;
-        // Arrivals are a Poisson process: three standard deviations are random variation.
-        let chance = 3.0 / libm::sqrt(arrive.max(1.0));
-        Completes {
-            share: rounded(share),
-            keeps_up: share >= rate::KEPT_UP - chance.min(0.2),
-        }
-    };
-    let all = outcomes.iter().map(of);
-    all.min_by(|a, b| a.share.total_cmp(&b.share))
 }
 
 /// A limit on the arriving rate is met if the drive keeps up: by random variation, slightly fewer I/Os may arrive.

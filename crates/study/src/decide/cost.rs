@@ -111,6 +111,7 @@ mod tests {
         let prices = Prices::read("prices.toml", text, &[]).expect("it is right");
         let pool = catalogue::drive("mirror(2*980pro-1000)").expect("built in");
         let life = LifeAnswer {
+            completes: None,
             drive: pool.id.clone(),
             model: "",
             model_text: String::new(),

@@ -18,6 +18,7 @@ use serde::Serialize;
 use text::problem::Problems;
 use tier::DriveConfig;
 
+use super::arrivals::{self, Completes};
 use super::buffer;
 use super::read_only;
 use super::spread;
@@ -173,6 +174,9 @@ pub struct LifeAnswer {
     pub parts: Vec<LifePart>,
     /// IOPS of the load over all seeds.
     pub iops: Option<f64>,
+    /// At a given rate: the completed share of the arriving I/Os.
+    #[serde(skip)]
+    pub(super) completes: Option<Completes>,
     /// For a pool with one write buffer: seconds of this load until it is full without destaging, if no seed ran for
     /// that long. Later destaging is not included in any member's wear.
     pub buffer_full_seconds: Option<f64>,
@@ -189,6 +193,11 @@ impl LifeAnswer {
             .filter(|part| part.rating.is_some() == rated);
         let ends = known.filter_map(|part| Some((part, part.years()?)));
         ends.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Checks whether a given rate was completed; `None` without a given rate.
+    pub fn keeps_up(&self) -> Option<bool> {
+        self.completes.map(|it| it.keeps_up)
     }
 
     /// Checks whether every rated part lasts as long as requested, and no part is read-only; `None` if no part has a
@@ -224,8 +233,11 @@ pub fn life(
         Some(load) => Some(load.run(drive, conditions, lab, go_on)?),
         None => None,
     };
-    let mut answer = of_outcomes(drive, load.map(Load::facts), years, outcomes.as_deref());
+    let facts = load.map(|load| load.facts(conditions.seeds));
+    let mut answer = of_outcomes(drive, facts, years, outcomes.as_deref());
     if let Some(load) = load {
+        let offered = load.offered_iops().and(outcomes.as_deref());
+        answer.completes = offered.and_then(|it| arrivals::completes(it));
         end_read_only(drive, load, &mut answer.parts);
     }
     Ok(answer)
@@ -281,6 +293,7 @@ pub fn of_outcomes(
         years,
         parts,
         iops,
+        completes: None,
         buffer_full_seconds: buffer.map(|buffer| buffer.full_after),
     }
 }
@@ -518,6 +531,8 @@ pub(super) fn worn(drive: &str, host: f64, caused: f64) -> LifePart {
     part(drive, &sheet, 5.0, Some(&[wear]))
 }
 
+#[cfg(test)]
+mod rated;
 #[cfg(test)]
 mod tests {
     use super::*;

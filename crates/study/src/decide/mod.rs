@@ -7,6 +7,7 @@
 //! compares figures with them. A load is a user's own, a named one ([`named`], [`profile`], [`work`]), or of a given
 //! height ([`load`]), or writes at a rate ([`writing`]). Costs are the user's ([`prices`]), over a term ([`cost`]).
 
+mod arrivals;
 pub mod binds;
 mod buffer;
 pub mod check;
@@ -41,6 +42,7 @@ pub mod tally;
 pub mod work;
 pub mod writing;
 pub mod zilstat;
+mod zpool_iostat;
 
 use lab::Outcome;
 

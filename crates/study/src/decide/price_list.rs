@@ -41,9 +41,24 @@ pub fn published() -> &'static str {
 /// # Errors
 /// All problems of the text.
 pub fn read_prices(origin: &str, text: &str, also: &[&str]) -> Result<Prices, Problems> {
-    match origin.to_ascii_lowercase().ends_with(".csv") {
-        true => read(origin, text, also),
-        false => Prices::read(origin, text, also),
+    let (prices, help) = match origin.to_ascii_lowercase().ends_with(".csv") {
+        true => (
+            read(origin, text, also)?,
+            "add a line such as p4800x-375,450",
+        ),
+        false => (
+            Prices::read(origin, text, also)?,
+            "add a line such as p4800x-375 = \"450 USD\" below [drives]",
+        ),
+    };
+    match prices.is_empty() {
+        true => Err(Problems(vec![Problem {
+            origin: origin.to_owned(),
+            place: Place::Whole,
+            what: String::from("there is no price of a drive"),
+            help: Some(String::from(help)),
+        }])),
+        false => Ok(prices),
     }
 }
 

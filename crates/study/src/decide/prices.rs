@@ -68,6 +68,11 @@ pub fn example() -> String {
 }
 
 impl Prices {
+    /// Checks whether no drive has a price.
+    pub(super) fn is_empty(&self) -> bool {
+        self.drives.is_empty()
+    }
+
     /// Reads the prices in a TOML file's text; `also` are the user's own drives, besides those of the catalogue.
     ///
     /// # Errors

@@ -8,6 +8,7 @@
 //! rate-limited. Its latency excludes the time that an arrival waits for a busy thread, but the check whether the
 //! drive keeps up includes it.
 
+use model::Span;
 use model::host::Engine;
 use serde::Serialize;
 use text::digits::{count, megabytes_a_second};
@@ -87,16 +88,32 @@ struct Flow<'a> {
     bytes: f64,
 }
 
-/// Returns jobs that offer this rate together, and the exact IOPS that they offer: the rate of a thread is whole, as
-/// in fio.
+/// Share by which the rate of a thread may differ from the requested one because it is whole, as in fio. A thread that
+/// would differ by more, which has fewer than 100 IOPS, gets the exact rate.
+const ROUNDING: f64 = 0.005;
+
+/// Returns the rate of a thread, and its I/Os per second.
+fn rate_of_thread(wanted: f64) -> (Rate, f64) {
+    let whole = libm::round(wanted).max(1.0);
+    match (whole / wanted - 1.0).abs() <= ROUNDING {
+        true => (Rate::Iops(whole as u64), whole),
+        false => (Rate::Every(Span::from_seconds(1.0 / wanted)), wanted),
+    }
+}
+
+/// Returns jobs that offer this rate together, and the exact IOPS that they offer.
 ///
 /// # Errors
-/// A job that cannot have a rate.
-pub fn paced_jobs(jobs: &[Job], offered: OfferedRate) -> Result<(Vec<Job>, f64), Problems> {
+/// A job that cannot have a rate; `option` is the user's option that requests the rate.
+pub fn paced_jobs(
+    jobs: &[Job],
+    offered: OfferedRate,
+    option: &str,
+) -> Result<(Vec<Job>, f64), Problems> {
     let mut problems = Problems::default();
     for job in jobs {
-        if let Some(what) = refusal(job) {
-            let what = format!("--rate: job `{}` {what}", job.name);
+        if let Some(what) = refusal(job, option) {
+            let what = format!("{option}: job `{}` {what}", job.name);
             problems.0.extend(Problems::whole("command line", what).0);
         }
     }
@@ -114,12 +131,12 @@ pub fn paced_jobs(jobs: &[Job], offered: OfferedRate) -> Result<(Vec<Job>, f64),
     let paced = flows.iter().map(|flow| {
         let rate = each * flow.weight;
         let copies = libm::floor(rate).clamp(1.0, f64::from(flow.job.numjobs));
-        let of_thread = libm::round(rate / copies).max(1.0);
-        total += copies * of_thread;
+        let (of_thread, iops) = rate_of_thread(rate / copies);
+        total += copies * iops;
         // Both directions of a mix begin together.
         let again = first == Some(flow.job as *const Job);
         first = Some(flow.job);
-        paced(flow, copies as u32, of_thread as u64, again)
+        paced(flow, copies as u32, of_thread, again)
     });
     let paced = paced.collect();
     Ok((paced, total))
@@ -130,8 +147,8 @@ pub(super) fn mean_bytes_of(paced: &[Job]) -> f64 {
     let mut sums = [0.0; 2];
     for job in paced {
         let at = direction(job.mix);
-        if let Some(Rate::Iops(each)) = job.rate[at] {
-            let rate = each as f64 * f64::from(job.numjobs);
+        if let Some(each) = job.rate[at].and_then(Rate::iops) {
+            let rate = each * f64::from(job.numjobs);
             sums[0] += rate;
             sums[1] += rate * mean_bytes(&job.block_sizes[at]);
         }
@@ -139,15 +156,32 @@ pub(super) fn mean_bytes_of(paced: &[Job]) -> f64 {
     sums[1] / sums[0].max(1e-9)
 }
 
-/// Returns why a job cannot have a rate.
-fn refusal(job: &Job) -> Option<&'static str> {
-    match job.mix {
-        Mix::Trim | Mix::TrimWrite => Some("trims; reads and writes have a rate"),
-        _ if job.rate.iter().any(Option::is_some) => {
-            Some("has a rate of its own; leave out --rate, or `rate` and `rate_iops` of the job")
+/// Returns the IOPS of the rarest of reads, writes and syncs of jobs with an assigned rate.
+pub(super) fn rarest(paced: &[Job]) -> Option<f64> {
+    let mut sums = [0.0; 3];
+    for job in paced {
+        let at = direction(job.mix);
+        let rate = job.rate[at].and_then(Rate::iops)? * f64::from(job.numjobs);
+        sums[at] += rate;
+        let every = [job.fsync, job.fdatasync].into_iter().filter(|it| *it > 0);
+        if let Some(every) = every.min() {
+            sums[2] += rate / f64::from(every);
         }
+    }
+    sums.into_iter()
+        .filter(|rate| *rate > 0.0)
+        .min_by(f64::total_cmp)
+}
+
+/// Returns why a job cannot have a rate.
+fn refusal(job: &Job, option: &str) -> Option<String> {
+    match job.mix {
+        Mix::Trim | Mix::TrimWrite => Some(String::from("trims; reads and writes have a rate")),
+        _ if job.rate.iter().any(Option::is_some) => Some(format!(
+            "has a rate of its own; leave out {option}, or `rate` and `rate_iops` of the job"
+        )),
         _ if job.iolog.is_some() || job.records.is_some() => {
-            Some("replays a log of I/Os with recorded times")
+            Some(String::from("replays a log of I/Os with recorded times"))
         }
         _ => None,
     }
@@ -199,10 +233,10 @@ fn is_open(job: &Job) -> bool {
     job.direct && !syncs && !matches!(job.engine, Engine::Sync | Engine::Pvsync2)
 }
 
-fn paced(flow: &Flow<'_>, copies: u32, of_thread: u64, again: bool) -> Job {
+fn paced(flow: &Flow<'_>, copies: u32, of_thread: Rate, again: bool) -> Job {
     let job = flow.job;
     let mut rate = [None; 3];
-    rate[direction(flow.mix)] = Some(Rate::Iops(of_thread));
+    rate[direction(flow.mix)] = Some(of_thread);
     Job {
         mix: flow.mix,
         numjobs: copies,
@@ -243,10 +277,8 @@ mod tests {
     fn offered(jobs: &[Job]) -> f64 {
         let rates = jobs.iter().map(|job| {
             let rate = job.rate.iter().flatten().next();
-            let Some(Rate::Iops(each)) = rate else {
-                panic!("a rate")
-            };
-            *each as f64 * f64::from(job.numjobs)
+            let each = rate.and_then(|rate| rate.iops()).expect("a rate");
+            each * f64::from(job.numjobs)
         });
         rates.sum()
     }
@@ -255,12 +287,12 @@ mod tests {
     fn jobs_offer_what_was_asked_for_in_all() {
         for name in named::names() {
             let before = jobs(named::text(name).expect("it has a name"));
-            for rate in [100.0, 5_000.0, 50_000.0, 400_000.0] {
+            for rate in [1.0, 10.0, 100.0, 5_000.0, 50_000.0, 400_000.0] {
                 let (after, total) =
-                    paced_jobs(&before, OfferedRate::Iops(rate)).expect("no rate yet");
-                assert_eq!(offered(&after), total, "{name}");
+                    paced_jobs(&before, OfferedRate::Iops(rate), "--rate").expect("no rate yet");
+                assert!((offered(&after) / total - 1.0).abs() < 1e-6, "{name}");
                 assert!(
-                    (total / rate - 1.0).abs() < 0.05,
+                    (total / rate - 1.0).abs() < 0.005,
                     "{name}: {total} of {rate}"
                 );
             }
@@ -271,7 +303,7 @@ mod tests {
     fn bytes_a_second_are_those_of_the_blocks() {
         let before = jobs(named::text("nfs-sync").expect("it has a name"));
         let (after, total) =
-            paced_jobs(&before, OfferedRate::Bytes(327.68e6)).expect("no rate yet");
+            paced_jobs(&before, OfferedRate::Bytes(327.68e6), "--rate").expect("no rate yet");
         assert_eq!((total, after[0].numjobs), (10_000.0, 8));
         assert_eq!(after[0].iodepth, OPEN_DEPTH);
     }
@@ -279,7 +311,8 @@ mod tests {
     #[test]
     fn reads_and_writes_arrive_by_themselves_and_syncs_keep_their_depth() {
         let before = jobs(named::text("oltp").expect("it has a name"));
-        let (after, _) = paced_jobs(&before, OfferedRate::Iops(33_000.0)).expect("no rate yet");
+        let (after, _) =
+            paced_jobs(&before, OfferedRate::Iops(33_000.0), "--rate").expect("no rate yet");
         let shown: Vec<(Mix, u32, f64)> = after
             .iter()
             .map(|job| (job.mix, job.iodepth, offered(std::slice::from_ref(job))))
@@ -297,8 +330,10 @@ mod tests {
     #[test]
     fn a_rate_of_its_own_is_no_rate_of_ours() {
         let before = jobs("[a]\nrw=read\nbs=4k\nrate_iops=100\n");
-        let problems = paced_jobs(&before, OfferedRate::Iops(5.0)).expect_err("it has one");
-        assert!(problems.0[0].what.contains("a rate of its own"));
+        let problems =
+            paced_jobs(&before, OfferedRate::Iops(5.0), "--zilstat").expect_err("it has one");
+        let what = &problems.0[0].what;
+        assert!(what.starts_with("--zilstat: job `a` has a rate of its own; leave out --zilstat"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use model::Span;
 
 use super::choose::{Candidate, ChooseRequest, Measure};
 use super::slc;
-use super::work::Conditions;
+use super::work::{self, Conditions};
 
 /// Minimum number of drives that are screened.
 pub const MANY: usize = 17;
@@ -28,7 +28,7 @@ const NEAR_ABOVE: f64 = 2.0;
 const CLEAR: f64 = -0.5;
 const LAGS: f64 = 0.8;
 /// Minimum number of I/Os, arriving or else completed, for a clear miss.
-const ENOUGH: f64 = 1_000.0;
+const ENOUGH: f64 = work::BRIEF_IOS;
 /// Drives closest to their limits that run in full if all of them clearly miss one.
 const CLOSEST: usize = 8;
 

@@ -96,10 +96,9 @@ fn of_jobs(jobs: &[Job]) -> f64 {
 
 /// Returns the writes per second of a job whose writes have a rate in IOPS.
 fn paced_writes(job: &Job) -> Option<f64> {
-    match job.rate[1] {
-        Some(Rate::Iops(of_thread)) => Some(of_thread as f64 * f64::from(job.numjobs)),
-        _ => None,
-    }
+    job.rate[1]
+        .and_then(Rate::iops)
+        .map(|of_thread| of_thread * f64::from(job.numjobs))
 }
 
 fn of_trace(trace: &Trace) -> Syncs {

@@ -1,7 +1,9 @@
 //! A load of fixed work: a job file, a trace, or writes at a rate, run with several seeds from one state.
 //!
 //! A decision needs the steady behaviour of a load, not its full length. So each job runs for a limited time
-//! ([`Load::at_most`], longer on slow drives), and answers state that. Traces run whole, since their load changes over
+//! ([`Load::at_most`], longer on slow drives), and answers state that. At a low arrival rate each job runs until enough
+//! I/Os of its rarest direction arrived for the percentile that is read ([`Load::extended`]): time without I/Os costs
+//! little. Traces run whole, since their load changes over
 //! time. Writes that are not synchronous first fill the memory of a pool with an intent log: their time is then counted
 //! from when it is full.
 
@@ -19,7 +21,7 @@ use workload::job::Job;
 use workload::replay::OutOfRangePolicy;
 
 use super::rate::{self, OfferedRate};
-use super::slo::Slo;
+use super::slo::{LimitMetric, Slo};
 use super::syncs::Syncs;
 use super::tally::Tally;
 use crate::review::{UserWorkload, Workload};
@@ -109,6 +111,9 @@ pub struct LoadFacts {
     pub asked_mb_s: Option<f64>,
     /// Total arrival rate in IOPS (open loop); null if none was requested.
     pub offered_iops: Option<f64>,
+    /// Counted time in seconds of every job, if it was extended because few I/Os arrive; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extended_seconds: Option<f64>,
 }
 
 /// A load with its limits.
@@ -125,29 +130,42 @@ pub struct Load {
     is_brief: bool,
     /// Treatment of a trace's addresses beyond the end of a drive.
     beyond: OutOfRangePolicy,
+    /// Highest percentile that is read from the runs.
+    percentile: f64,
 }
 
 /// Maximum warm-up time, as a divisor of the counted time.
 const RAMP: u64 = 4;
 
-/// I/Os of a direction over all seeds, below which a shortened job runs longer: enough for some I/Os beyond p99.
-const FEWEST: u64 = 4_000;
+/// I/Os of a direction beyond the highest percentile, over all seeds, below which a shortened job runs longer.
+const BEYOND: f64 = 40.0;
+/// As [`BEYOND`], at a low rate, where more I/Os take hours of virtual time. A percentile is known with ten.
+const BEYOND_SLOW: f64 = 16.0;
+/// Percentile that every answer shows.
+const SHOWN: f64 = 99.0;
+/// Maximum number of arriving I/Os of a run that is extended.
+const MOST_IOS: f64 = 1_500_000.0;
 /// Maximum factor by which a job runs longer, and the share by which its I/Os may vary between two runs.
 const LONGER: u64 = 20;
 const VARIES: f64 = 1.25;
+
+/// Arriving I/Os of a brief run: fewer show no clear miss of a limit.
+pub(super) const BRIEF_IOS: f64 = 1_000.0;
 
 /// Length of the runs.
 #[derive(Clone, Copy, Default)]
 struct Length {
     /// Maximum counted time of a job.
     most: Option<Span>,
+    /// Minimum counted time of a job.
+    least: Span,
     /// Minimum time before the counted one.
     ramp: Span,
 }
 
-/// Returns the factor by which a job must run longer to complete enough reads, writes and syncs; `None` if these runs
+/// Returns the factor by which a job must run longer to complete `fewest` reads, writes and syncs; `None` if these runs
 /// did.
-fn longer(outcomes: &[Outcome]) -> Option<u64> {
+fn longer(outcomes: &[Outcome], fewest: f64) -> Option<u64> {
     let threads = || outcomes.iter().flat_map(|one| &one.threads);
     let counts: [u64; 3] = [
         threads().map(|it| it.read.ios).sum(),
@@ -158,8 +176,8 @@ fn longer(outcomes: &[Outcome]) -> Option<u64> {
     let Some(least) = some.min() else {
         return Some(LONGER);
     };
-    let factor = libm::ceil(VARIES * FEWEST as f64 / least as f64);
-    (least < FEWEST).then_some((factor as u64).clamp(2, LONGER))
+    let factor = libm::ceil(VARIES * fewest / least as f64);
+    ((least as f64) < fewest).then_some((factor as u64).clamp(2, LONGER))
 }
 
 impl Load {
@@ -173,7 +191,42 @@ impl Load {
             state: None,
             is_brief: false,
             beyond: OutOfRangePolicy::Wrap,
+            percentile: SHOWN,
         }
+    }
+
+    /// Returns the load with runs that are long enough for the highest percentile of these limits.
+    #[must_use]
+    pub(super) fn judged_by(&self, slo: &Slo) -> Load {
+        let percentiles = slo.limits.iter().filter_map(|limit| match limit.figure {
+            LimitMetric::Percentile(percent) => Some(percent),
+            _ => None,
+        });
+        Load {
+            percentile: percentiles.fold(self.percentile, f64::max),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the number of I/Os of which this number is beyond the highest percentile.
+    fn fewest(&self, beyond: f64) -> f64 {
+        beyond / (1.0 - self.percentile / 100.0).max(1e-6)
+    }
+
+    /// Returns the counted time in which enough I/Os of the rarest direction arrive; `None` if a run of the usual length
+    /// has enough, or no rate was requested.
+    fn extended(&self, seeds: u32) -> Option<Span> {
+        let offered = self.offered_iops?;
+        let Workload::Jobs(jobs) = &self.yours.workload else {
+            return None;
+        };
+        let usual = self
+            .cut
+            .or_else(|| jobs.iter().filter_map(|job| job.runtime).max())?;
+        let rarest = rate::rarest(jobs)?;
+        let wanted = VARIES * self.fewest(BEYOND_SLOW) / f64::from(seeds.max(1)) / rarest;
+        let seconds = wanted.min(MOST_IOS / offered);
+        (seconds > (usual * LONGER).seconds()).then(|| Span::from_seconds(libm::ceil(seconds)))
     }
 
     /// Returns the load with this initial state, unless the user gives one; without it, the jobs select the state.
@@ -228,14 +281,21 @@ impl Load {
     }
 
     /// Returns the load with no job counted for longer than this and its own maximum, even if a run completes few I/Os;
-    /// `None` for a trace.
+    /// at a given rate, long enough for [`BRIEF_IOS`] to arrive. `None` for a trace.
     pub(super) fn briefly(&self, most: Span) -> Option<Load> {
         let most = self.cut.map_or(most, |cut| cut.min(most));
         let brief = Load {
             is_brief: true,
             ..self.clone()
         };
-        (!self.is_trace()).then(|| brief.at_most(most))
+        let arriving = self
+            .offered_iops
+            .map(|rate| Span::from_seconds(BRIEF_IOS / rate));
+        let brief = match arriving.filter(|enough| *enough > most) {
+            Some(enough) => brief.counted_longer(enough).at_most(enough),
+            None => brief.at_most(most),
+        };
+        (!self.is_trace()).then_some(brief)
     }
 
     /// Checks whether a job runs once for its counted time.
@@ -265,12 +325,20 @@ impl Load {
     ///
     /// # Errors
     /// It is a trace, or a job cannot have a rate.
-    pub fn at_rate(mut self, offered: OfferedRate) -> Result<Load, Problems> {
+    pub fn at_rate(self, offered: OfferedRate) -> Result<Load, Problems> {
+        self.at_rate_by("--rate", offered)
+    }
+
+    /// As [`Load::at_rate`]; errors name `option`, by which the user requests the rate.
+    ///
+    /// # Errors
+    /// It is a trace, or a job cannot have a rate.
+    pub fn at_rate_by(mut self, option: &str, offered: OfferedRate) -> Result<Load, Problems> {
         let Workload::Jobs(jobs) = &mut self.yours.workload else {
-            let what = "--rate: a trace is replayed at its recorded times";
+            let what = format!("{option}: a trace is replayed at its recorded times");
             return Err(Problems::whole("command line", what));
         };
-        let (paced, total) = rate::paced_jobs(jobs, offered)?;
+        let (paced, total) = rate::paced_jobs(jobs, offered, option)?;
         *jobs = paced;
         self.offered_iops = Some(total);
         Ok(self)
@@ -303,14 +371,15 @@ impl Load {
         matches!(self.yours.workload, Workload::Trace(_))
     }
 
-    /// Returns the description of the load.
-    pub fn facts(&self) -> LoadFacts {
+    /// Returns the description of the load, as run with this number of seeds.
+    pub fn facts(&self, seeds: u32) -> LoadFacts {
         LoadFacts {
             source: self.yours.source.clone(),
             text: self.yours.text.clone(),
             at_most_seconds: self.cut.map(Span::seconds),
             asked_mb_s: self.asked_mb_s,
             offered_iops: self.offered_iops,
+            extended_seconds: self.extended(seeds).map(Span::seconds),
         }
     }
 
@@ -319,8 +388,8 @@ impl Load {
         &self.yours
     }
 
-    /// Returns the work, with no job counted for longer than `most`.
-    fn work(&self, Length { most, ramp }: Length) -> Work {
+    /// Returns the work, with no job counted for longer than `most` or shorter than `least`.
+    fn work(&self, Length { most, least, ramp }: Length) -> Work {
         match (&self.yours.workload, most) {
             (Workload::Jobs(jobs), None) => {
                 let longer = |job: &Job| Job {
@@ -331,7 +400,7 @@ impl Load {
             }
             (Workload::Jobs(jobs), Some(most)) => {
                 let cut = |job: &Job| Job {
-                    runtime: Some(job.runtime.map_or(most, |runtime| runtime.min(most))),
+                    runtime: Some(job.runtime.map_or(most, |its| its.min(most)).max(least)),
                     ramp_time: job.ramp_time.min(Span::from_ns(most.ns() / RAMP)).max(ramp),
                     ..job.clone()
                 };
@@ -368,14 +437,27 @@ impl Load {
         lab: &Lab,
         go_on: ProgressCallback<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
+        let extended = self.extended(conditions.seeds).filter(|_| !self.is_brief);
+        if let Some(most) = extended {
+            let once = Length {
+                most: Some(most),
+                least: most,
+                ramp,
+            };
+            return self.run_for(once, drive, conditions, lab, go_on);
+        }
         let Some(most) = self.cut else {
-            let once = Length { most: None, ramp };
+            let once = Length {
+                ramp,
+                ..Length::default()
+            };
             let outcomes = self.run_for(once, drive, conditions, lab, go_on)?;
             return self.out_of_memory((once, outcomes), drive, conditions, lab);
         };
         let once = Length {
             most: Some(most),
             ramp,
+            ..Length::default()
         };
         // It may run again, and then most of the work is still to come.
         let first = |share| go_on(share / (1 + LONGER) as f64);
@@ -383,7 +465,7 @@ impl Load {
         if self.is_brief {
             return Ok(outcomes);
         }
-        let Some(factor) = longer(&outcomes) else {
+        let Some(factor) = longer(&outcomes, self.fewest(BEYOND)) else {
             return self.out_of_memory((once, outcomes), drive, conditions, lab);
         };
         let again = |share| go_on((1.0 + share * LONGER as f64) / (1 + LONGER) as f64);
@@ -438,7 +520,9 @@ impl Load {
             let mut scenario = Scenario::new(machine.clone(), conditions.state, work, seed);
             scenario.warm_seed = Some(conditions.seed);
             if dirty_max(drive).is_some() && !self.is_trace() {
-                scenario.series_every = READ_EVERY;
+                // A long run has as many values as one of 1,000 s.
+                let coarse = length.least.ns() / 10_000;
+                scenario.series_every = READ_EVERY.max(Span::from_ns(coarse));
             }
             scenario
         };

@@ -8,7 +8,7 @@
 //! `ic/s` (all records) and the columns of allocated blocks (`imnc/s`, `imnw/s`, `imsc/s`, `imsw/s`) also have records
 //! of metadata, such as creations of files that are then synced. These use a log as well, but the file does not give
 //! their rate in bytes. K, M and G are multiples of 1024 in columns of bytes. Lines of one time (several datasets) are
-//! added. Not covered: `zpool iostat`, whose synchronous writes include those of labels.
+//! added. Texts of `zpool iostat` are read by [`super::zpool_iostat`].
 //!
 //! Sources: OpenZFS, zilstat(1) of 9 March 2026, and the printing of its script (`cmd/zilstat.in`); that a log device
 //! takes indirect data is from memory, not checked.
@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
+use super::zpool_iostat;
 use crate::review::results::rounded;
 
 /// Rates of an intent log over the intervals of a file.
@@ -33,10 +34,16 @@ pub struct ZilStatistics {
     pub mean_mb_s: f64,
     /// Whether some interval logged data or metadata.
     pub is_used: bool,
+    /// Whether it is a text of `zpool iostat`, which has no rates.
+    #[serde(skip)]
+    pub is_iostat: bool,
+    /// For `zpool iostat -w` and `-r`: synchronous writes as a share of all, labels included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synchronous_share: Option<f64>,
 }
 
 /// How to make a file.
-const HELP: &str = "make the file with `zilstat -i 1 > zil.txt` while the pool is busy";
+const HELP: &str = "make the file with `zilstat -i 1 > zil.txt`, or `zpool iostat -w POOL 60 2 > zil.txt`, while the pool is busy";
 
 /// ZilColumns whose sum is the logged bytes: the total, or its two parts.
 const TOTAL: [&str; 1] = ["iwb/s"];
@@ -72,6 +79,9 @@ impl ZilStatistics {
     /// # Errors
     /// The text is not that of `zilstat` with an interval, or a line is invalid; with its number.
     pub fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
+        if zpool_iostat::is_one(text) {
+            return zpool_iostat::read(source, text);
+        }
         let mut columns: Option<ZilColumns> = None;
         let mut seen: BTreeMap<usize, ZilRates> = BTreeMap::new();
         let (mut at, mut time) = (0, String::new());
@@ -127,6 +137,8 @@ impl ZilStatistics {
             most_mb_s: rounded(rates.iter().copied().fold(0.0, f64::max) * 1e-6),
             mean_mb_s: rounded(rates.iter().sum::<f64>() / rates.len() as f64 * 1e-6),
             is_used: intervals().any(|one| one.is_used),
+            is_iostat: false,
+            synchronous_share: None,
         })
     }
 }
@@ -191,7 +203,7 @@ impl ZilColumns {
 }
 
 /// Reads a number of bytes as zilstat prints it: `17K` is 17 x 1024.
-fn number(word: &str) -> Option<f64> {
+pub(super) fn number(word: &str) -> Option<f64> {
     let units = ['K', 'M', 'G', 'T', 'P'];
     let (digits, power) = match word
         .chars()

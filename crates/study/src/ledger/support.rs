@@ -174,7 +174,7 @@ pub struct Statement {
 }
 
 fn percent(share: Option<f64>) -> String {
-    text::digits::percent(share, 1)
+    text::digits::error(share)
 }
 
 /// Minimum number of predicted rows of a validated drive.
@@ -267,14 +267,14 @@ impl Support {
             self.predicted
         );
         if let (Some(error), 1) = (self.median_error, self.errors) {
-            let error = error * 100.0;
-            words.push_str(&format!(": the one with an error is {error:.1} % off"));
+            let error = percent(Some(error));
+            words.push_str(&format!(": the one with an error is {error} off"));
         } else if let (Some(median), Some(p90)) = (self.median_error, self.p90_error) {
             words.push_str(&format!(
-                ": median error of {} rows {:.1} %, 90th percentile {:.1} %",
+                ": median error of {} rows {}, 90th percentile {}",
                 self.errors,
-                median * 100.0,
-                p90 * 100.0
+                percent(Some(median)),
+                percent(Some(p90))
             ));
         }
         if self.claims > 0 {
@@ -520,6 +520,12 @@ mod tests {
             ..support(3, 0.03, 0.03, 0)
         };
         assert!(one.words().contains(": the one with an error is 3.0 % off"));
+        // An absolute error of 2406 % is a prediction of 25 times the published value.
+        let far = support(12, 0.03, 24.064, 0).words();
+        assert!(
+            far.ends_with("3.0 %, 90th percentile a factor of 25.1"),
+            "{far}"
+        );
         assert_eq!(known.statement(&sheet("900p-480")).grade, Grade::ByFamily);
         assert_eq!(
             known.statement(&sheet("ram-disk")).grade,

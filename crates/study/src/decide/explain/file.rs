@@ -295,8 +295,8 @@ fn rate_of(job: &Job) -> Option<f64> {
             _ => return None,
         };
         Some(match job.rate[*way]? {
-            Rate::Iops(iops) => iops as f64,
             Rate::Bytes(bytes) => bytes as f64 / block,
+            other => other.iops()?,
         })
     };
     let rates: Option<Vec<f64>> = ways.iter().map(held).collect();

@@ -62,8 +62,8 @@ impl FormulaJob {
         let copies = f64::from(job.numjobs);
         let rate = |one: usize| {
             job.rate[one].map(|rate| match rate {
-                Rate::Iops(iops) => iops as f64 * copies,
                 Rate::Bytes(rate) => rate as f64 / f64::from(bytes) * copies,
+                other => other.iops().unwrap_or(0.0) * copies,
             })
         };
         let rates = DIRECTIONS.map(|one| used[one].then(|| rate(one)));

@@ -89,6 +89,19 @@ impl Age {
 }
 
 impl Settings {
+    /// Changes a figure or a condition, in place of an earlier change of the same key.
+    pub fn change(&mut self, key: &str, value: &str) {
+        match key {
+            OVERPROVISION => self.overprovision = None,
+            FILL => self.fill = None,
+            AGE => self.age = None,
+            WEAR_FACTOR => self.wear_factor = None,
+            _ => {}
+        }
+        self.figures.retain(|(known, _)| known != key);
+        self.figures.push((key.to_owned(), value.to_owned()));
+    }
+
     /// Returns these settings with condition keys among the changed figures (`fill = 80 %`) moved to their own
     /// fields.
     ///
@@ -289,6 +302,19 @@ mod tests {
         for wrong in ["", "y", "-1y", "101y", "3y@", "3y@fast", "3 months"] {
             assert!(Age::read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_change_replaces_an_earlier_one() {
+        let mut settings = Settings {
+            fill: Some(0.5),
+            ..Settings::default()
+        };
+        for share in ["60%", "80%"] {
+            settings.change("fill", share);
+        }
+        let settled = settings.settled().expect("given once");
+        assert_eq!(settled.fill, Some(0.8));
     }
 
     /// Each member uses its own capacity and rating; slices shrink with their members.

@@ -3,22 +3,15 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use catalogue::DriveSheet;
-use lab::Lab;
-use report::decide::view;
-use study::decide::check::{self, Check};
-use study::decide::work::Conditions;
-use text::problem::Problems;
+use study::ask::{CheckRequest, defaults};
+use study::decide::check;
 
 use crate::drive::DriveArgs;
-use crate::each::map_drives;
 use crate::failure::Failure;
 use crate::idle::note_on_power_states;
-use crate::limit::{self, collect_problems};
-use crate::output;
+use crate::limit::Output;
 use crate::seed::SeedArg;
-use crate::state::{State, note_on_heat};
-use crate::stop::ImmediateStop;
+use crate::state::{State, name_of, note_on_heat};
 
 /// Check whether drives meet the minimum that a software vendor publishes
 #[derive(clap::Args)]
@@ -54,14 +47,14 @@ pub(crate) struct Args {
     host: Option<String>,
 
     /// Initial state of the drives
-    #[arg(long, value_enum, default_value_t = State::Steady)]
+    #[arg(long, value_enum, default_value = defaults::STEADY)]
     state: State,
 
     #[command(flatten)]
     seed: SeedArg,
 
     /// Number of seeds, starting at --seed; the drive must pass with each
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    #[arg(long, value_name = "N", default_value_t = defaults::SEEDS, value_parser = clap::value_parser!(u32).range(defaults::SEEDS_RANGE))]
     seeds: u32,
 
     /// Print JSON
@@ -73,60 +66,32 @@ pub(crate) struct Args {
     csv: Option<PathBuf>,
 }
 
+impl From<&Args> for CheckRequest {
+    fn from(args: &Args) -> CheckRequest {
+        CheckRequest {
+            software: args.software.clone(),
+            drives: args.drives.specs(&args.arguments),
+            host: args.host.clone(),
+            state: name_of(args.state),
+            seed: args.seed.seed,
+            seeds: args.seeds,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.print {
         let text = check::text(&args.software).unwrap_or_default();
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
-    let (check, drives, conditions) = read(args)?;
-    let stop = ImmediateStop::on_signals()?;
-    let lab = Lab::new();
-    let results = map_drives(
-        &drives,
-        |drive| &drive.id,
-        |drive, go_on| check.answer(drive, &conditions, &lab, go_on),
-    );
-    let answers = limit::all(drives.iter().map(|drive| &*drive.id).zip(results))?;
-    let view = view::check(&check, &conditions, &answers);
-    stop.results(|| limit::show(&view, args.json, &args.csv, &None))?;
-    let failed = answers.iter().filter(|answer| answer.passes == Some(false));
-    let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Verdict(format!(
-            "{}: not what {} asks for",
-            failed.join(", "),
-            check.software
-        ))),
-    }
-}
-
-fn read(args: &Args) -> Result<(Check, Vec<DriveSheet>, Conditions), Problems> {
-    let mut problems = Problems::default();
-    let drives = args.drives.read(&args.arguments, &mut problems);
-    args.state.check(&args.drives.settings(), &mut problems);
+    let output = Output {
+        json: args.json,
+        csv: &args.csv,
+        page: &None,
+    };
+    let resolved = output.resolve(&CheckRequest::from(args), &[])?;
+    args.drives.note_on(&args.arguments, &resolved.drives);
     note_on_heat(&args.drives.settings());
-    let check = collect_problems(Check::named(&args.software), &mut problems);
-    let of_check = check
-        .as_ref()
-        .map_or(catalogue::TYPICAL_HOST, |check| &check.host);
-    let host = collect_problems(
-        catalogue::host(args.host.as_deref().unwrap_or(of_check)),
-        &mut problems,
-    );
-    let outputs = output::requested_files([("--csv", &args.csv)]);
-    problems.0.extend(output::problems(&outputs, &[]).0);
-    match (check, host) {
-        (Some(check), Some(host)) if problems.0.is_empty() => {
-            note_on_power_states(&drives, &host);
-            let conditions = Conditions {
-                host,
-                state: args.state.into(),
-                seed: args.seed.seed,
-                seeds: args.seeds,
-            };
-            Ok((check, drives, conditions))
-        }
-        _ => Err(problems),
-    }
+    note_on_power_states(&resolved.drives, &resolved.conditions.host);
+    output.answer::<CheckRequest>(&resolved)
 }

@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use catalogue::{DriveSheet, Settings};
+use study::ask::DriveSpec;
+pub(crate) use study::ask::drive_spec::is_drive;
 use text::problem::{Place, Problem, Problems, nearest};
 
 use crate::failure::on_command_line;
@@ -64,6 +66,24 @@ impl DriveArgs {
         drives
     }
 
+    /// Returns the drives with their settings.
+    pub(crate) fn specs(&self, arguments: &[String]) -> Vec<DriveSpec> {
+        let settings = self.settings();
+        let spec = |name| DriveSpec {
+            name,
+            settings: settings.clone(),
+        };
+        self.names(arguments).into_iter().map(spec).collect()
+    }
+
+    /// Prints the notes on the settings of loaded drives.
+    pub(crate) fn note_on(&self, arguments: &[String], drives: &[DriveSheet]) {
+        let settings = self.settings();
+        for (name, drive) in self.names(arguments).iter().zip(drives) {
+            note_on_settings(name, &settings, drive);
+        }
+    }
+
     /// Prints, for an answer in years, how a part without data is treated.
     pub(crate) fn note_on_years(&self) {
         if self.settings().fill.is_some() {
@@ -85,33 +105,26 @@ impl DriveArgs {
 /// # Errors
 /// All problems of the drive, or that the file is of another kind.
 pub(crate) fn load(name: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
-    let read = catalogue::drive_as(name, settings);
-    if let Some(note) = read.as_ref().ok().and_then(|it| it.note_on(settings)) {
+    let spec = DriveSpec {
+        name: name.to_owned(),
+        settings: settings.clone(),
+    };
+    let drive = spec.load()?;
+    note_on_settings(name, settings, &drive);
+    Ok(drive)
+}
+
+/// Prints which settings have no effect on a drive, and how its wear is counted.
+fn note_on_settings(name: &str, settings: &Settings, drive: &DriveSheet) {
+    if let Some(note) = drive.note_on(settings) {
         remark("note", &note);
     }
-    if let (Some(factor), true) = (settings.wear_factor, read.is_ok()) {
+    if let Some(factor) = settings.wear_factor {
         let what = format!(
             "{name}: each byte written counts {factor} times towards Percentage Used (--wear-factor)"
         );
         remark("note", &what);
     }
-    read.map_err(|problems| {
-        if is_drive(name) || !Path::new(name).is_file() {
-            return problems;
-        }
-        Problems(vec![on_command_line(
-            format!("{name}: a file, but not a drive's: those end in .toml"),
-            "`--help` lists the options that take other files",
-        )])
-    })
-}
-
-/// Checks whether an argument names a drive and no other file.
-pub(crate) fn is_drive(argument: &str) -> bool {
-    argument.ends_with(".toml")
-        || catalogue::is_expression(argument)
-        || catalogue::drive_names().contains(&argument)
-        || catalogue::pool_names().contains(&argument)
 }
 
 /// Arguments of a subcommand that reads files besides drives.

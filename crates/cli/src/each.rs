@@ -3,22 +3,32 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use catalogue::DriveSheet;
-use lab::{ProgressCallback, in_parallel};
+use lab::{Lab, ProgressCallback, in_parallel, to_the_end};
+use study::ask::{AnswerListener, ResolvedRequest, all};
 use text::problem::Problems;
 
-use crate::limit;
 use crate::progress::Progress;
 
-/// Returns the answers on drives, one drive after another, with a line that names the drive and the step.
-pub(crate) fn in_turn<A>(
-    drives: &[DriveSheet],
-    answer: impl Fn(&DriveSheet, &dyn Fn(String)) -> Result<A, Problems>,
-) -> Result<Vec<A>, Problems> {
+/// Returns the answers to a request for all drives, with a line that names the drive and the step.
+pub(crate) fn answers<R: ResolvedRequest>(resolved: &R) -> Result<Vec<R::Answer>, Problems> {
+    let lab = Lab::new();
+    let drives: Vec<(usize, &str)> = resolved.names().into_iter().enumerate().collect();
+    let names = drives.iter().map(|(_, name)| *name);
+    if !R::IS_IN_TURN {
+        let share = |&(index, _): &(usize, &str), go_on: ProgressCallback<'_>| {
+            let (share, step) = (go_on, &|_| ());
+            resolved.answer(index, &lab, &AnswerListener { share, step })
+        };
+        return all(names.zip(map_drives(&drives, |(_, name)| name, share)));
+    }
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
-    let answers = limit::all(drives.iter().map(|drive| {
-        let tell = |what: String| bar.message(format!("{}: {what}", drive.id));
-        (&*drive.id, answer(drive, &tell))
+    let answers = all(drives.iter().map(|&(index, name)| {
+        let step = |what: String| bar.message(format!("{name}: {what}"));
+        let listener = AnswerListener {
+            share: &to_the_end,
+            step: &step,
+        };
+        (name, resolved.answer(index, &lab, &listener))
     }));
     bar.finish();
     answers

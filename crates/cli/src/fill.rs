@@ -2,19 +2,13 @@
 
 use std::path::PathBuf;
 
-use catalogue::DriveSheet;
-use lab::Lab;
-use report::decide::view;
-use study::decide::fill::{self, FillRequest};
-use text::problem::Problems;
+use study::ask::{Fill, defaults};
+use study::decide::fill;
 
 use crate::drive::DriveArgs;
-use crate::each::in_turn;
 use crate::failure::Failure;
-use crate::limit;
-use crate::output;
+use crate::limit::Output;
 use crate::seed::SeedArg;
-use crate::stop::ImmediateStop;
 
 /// How long writes stay fast: GB and seconds until a drive slows down, the rate after it, how it recovers
 #[derive(clap::Args)]
@@ -37,7 +31,7 @@ pub(crate) struct Args {
     drives: DriveArgs,
 
     /// Percent of the drive in use at the start
-    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_values_t = fill::USED, value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_values_t = fill::USED, value_parser = clap::value_parser!(u32).range(defaults::PERCENT_RANGE))]
     used: Vec<u32>,
 
     /// Random instead of sequential writes
@@ -49,7 +43,7 @@ pub(crate) struct Args {
     bs: Option<String>,
 
     /// Writes in flight [default: 8; 32 with --random]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(defaults::DEPTH_RANGE))]
     iodepth: Option<u32>,
 
     /// Host of the drives: a name or the path of a TOML file
@@ -60,7 +54,7 @@ pub(crate) struct Args {
     seed: SeedArg,
 
     /// Number of seeds, starting at --seed
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    #[arg(long, value_name = "N", default_value_t = defaults::SEEDS, value_parser = clap::value_parser!(u32).range(defaults::SEEDS_RANGE))]
     seeds: u32,
 
     /// Print JSON
@@ -76,45 +70,28 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (drives, request) = read(args)?;
-    let stop = ImmediateStop::on_signals()?;
-    let lab = Lab::new();
-    let answers = in_turn(&drives, |drive, tell| {
-        fill::measure(&request, drive, &lab, tell)
-    })?;
-    stop.results(|| {
-        limit::show(
-            &view::fill(&request, &answers),
-            args.json,
-            &args.csv,
-            &args.output,
-        )
-    })
+impl From<&Args> for Fill {
+    fn from(args: &Args) -> Fill {
+        Fill {
+            drives: args.drives.specs(&args.arguments),
+            used: args.used.clone(),
+            random: args.random,
+            bs: args.bs.clone(),
+            iodepth: args.iodepth,
+            host: args.host.clone(),
+            seed: args.seed.seed,
+            seeds: args.seeds,
+        }
+    }
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, FillRequest), Problems> {
-    let mut problems = Problems::default();
-    let drives = args.drives.read(&args.arguments, &mut problems);
-    let host = limit::collect_problems(catalogue::host(&args.host), &mut problems);
-    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
-    problems.0.extend(output::problems(&outputs, &[]).0);
-    let writes = fill::writes(args.random, args.bs.as_deref(), args.iodepth);
-    let (block, depth) = limit::collect_problems(writes, &mut problems).unwrap_or((4096, 1));
-    problems.0.extend(fill::problem_of(&args.drives.settings()));
-    let request = FillRequest {
-        random: args.random,
-        block,
-        depth,
-        used: args.used.clone(),
-        // If it could not be read there is a problem, and nothing runs.
-        host: host.unwrap_or_default(),
-        seed: args.seed.seed,
-        seeds: args.seeds,
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let output = Output {
+        json: args.json,
+        csv: &args.csv,
+        page: &args.output,
     };
-    let of_each = drives
-        .iter()
-        .filter_map(|drive| fill::check(&request, drive).err());
-    problems.0.extend(of_each.flat_map(|more| more.0));
-    problems.or((drives, request))
+    let resolved = output.resolve(&Fill::from(args), &[])?;
+    args.drives.note_on(&args.arguments, &resolved.drives);
+    output.answer::<Fill>(&resolved)
 }

@@ -1,15 +1,63 @@
-//! Functions that the deciding subcommands (`max`, `life`, `choose`) share: output of an answer, fio's options, and the
-//! command that repeats an answer.
+//! Functions that the deciding subcommands (`max`, `life`, `choose`) share: a request answered for each drive, output of
+//! an answer, fio's options, and the command that repeats an answer.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use report::decide::AnswerDisplay;
 use report::decide::view::AnswerView;
-use text::problem::{Problem, Problems};
+use study::ask::Ask;
+pub(crate) use study::ask::all;
+pub(crate) use study::ask::conditions::collect_problems;
+pub(crate) use study::ask::repeat::quoted;
+use text::problem::Problems;
 use text::terminal::paragraph;
 
+use crate::each;
 use crate::failure::Failure;
 use crate::output::{self, write_whole};
+use crate::stop::ImmediateStop;
+
+/// Requested output of an answer.
+pub(crate) struct Output<'a> {
+    /// Whether to print JSON.
+    pub(crate) json: bool,
+    /// File of the table.
+    pub(crate) csv: &'a Option<PathBuf>,
+    /// File of the page; of subcommands without one, `None`.
+    pub(crate) page: &'a Option<PathBuf>,
+}
+
+impl Output<'_> {
+    /// Resolves a request that reads these files; files that cannot be written are problems too.
+    pub(crate) fn resolve<A: Ask>(
+        &self,
+        request: &A,
+        inputs: &[&Path],
+    ) -> Result<A::Resolved, Problems> {
+        let outputs = output::requested_files([("--csv", self.csv), ("--output", self.page)]);
+        let unwritable = output::problems(&outputs, inputs);
+        match request.resolve() {
+            Ok(resolved) => unwritable.or(resolved),
+            Err(Problems(mut problems)) => {
+                problems.extend(unwritable.0);
+                Err(Problems(problems))
+            }
+        }
+    }
+
+    /// Answers the request and shows the answers.
+    pub(crate) fn answer<A: AnswerDisplay>(&self, resolved: &A::Resolved) -> Result<(), Failure> {
+        let stop = ImmediateStop::on_signals()?;
+        let answers = each::answers(resolved)?;
+        let view = A::view(resolved, &answers);
+        stop.results(|| show(&view, self.json, self.csv, self.page))?;
+        match A::unmet(resolved, &answers) {
+            None => Ok(()),
+            Some(verdict) => Err(Failure::Verdict(verdict)),
+        }
+    }
+}
 
 /// Writes the requested files of an answer, and prints it: as JSON, or as its sentences, the table and the method.
 pub(crate) fn show(
@@ -57,32 +105,12 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Returns the value that was read; its problems are added to the others.
-pub(crate) fn collect_problems<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
-    read.map_err(|more| problems.0.extend(more.0)).ok()
-}
-
-/// Returns the problems of one drive among several.
-fn of_drive(problems: Problems, drive: &str) -> impl Iterator<Item = Problem> {
-    let drive = drive.to_owned();
-    problems.0.into_iter().map(move |problem| Problem {
-        what: format!("on {drive}: {}", problem.what),
-        ..problem
-    })
-}
-
-/// Returns the answers for all drives, or all problems, each with its drive.
-pub(crate) fn all<'a, A>(
-    results: impl IntoIterator<Item = (&'a str, Result<A, Problems>)>,
-) -> Result<Vec<A>, Problems> {
-    let (mut answers, mut problems) = (Vec::new(), Problems::default());
-    for (drive, result) in results {
-        match result {
-            Ok(answer) => answers.push(answer),
-            Err(more) => problems.0.extend(of_drive(more, drive)),
-        }
-    }
-    problems.or(answers)
+/// Checks that a value can be read, and returns it as the user wrote it.
+pub(crate) fn written<T, E>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<String, E> {
+    read(text).map(|_| text.to_owned())
 }
 
 /// Returns the command line, quoted for a shell: it repeats the answer.
@@ -90,26 +118,4 @@ pub(crate) fn command() -> String {
     let words = std::env::args().skip(1).map(|word| quoted(&word));
     let words: Vec<String> = words.collect();
     format!("drivelab {}", words.join(" "))
-}
-
-/// Returns a word as a shell reads it.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,/:+%@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
-        assert_eq!(quoted("p99=1ms,iops=5"), "p99=1ms,iops=5");
-        assert_eq!(quoted("p99<1ms"), "'p99<1ms'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

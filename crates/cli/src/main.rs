@@ -8,6 +8,8 @@
 #![warn(clippy::print_stdout)]
 
 mod act;
+#[cfg(test)]
+mod asked;
 mod bench_target;
 mod check;
 mod choose;

@@ -2,23 +2,14 @@
 
 use std::path::PathBuf;
 
-use catalogue::DriveSheet;
-use lab::Lab;
-use report::decide::view;
-use study::decide::load::Pattern;
-use study::decide::max::{self, MaxRequest};
-use study::decide::slo::Slo;
-use text::problem::Problems;
+use study::ask::{Max, defaults};
 
 use crate::drive::DriveArgs;
-use crate::each::in_turn;
 use crate::failure::Failure;
 use crate::idle::note_on_power_states;
-use crate::limit::{self, key_value};
-use crate::output;
+use crate::limit::{Output, key_value};
 use crate::seed::SeedArg;
-use crate::state::Begin;
-use crate::stop::ImmediateStop;
+use crate::state::{Begin, name_of, note_on_heat};
 
 /// Highest load within limits: open loop (arrival rate) and closed loop (queue depth)
 #[derive(clap::Args)]
@@ -50,20 +41,20 @@ pub(crate) struct Args {
     slo: String,
 
     /// Access pattern, as in fio: read, write, randread, randwrite, rw, randrw
-    #[arg(long, value_name = "RW", default_value = "randread")]
+    #[arg(long, value_name = "RW", default_value = defaults::RW)]
     rw: String,
 
     /// Percentage of reads in rw and randrw
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = defaults::READ_PERCENT, value_parser = clap::value_parser!(u32).range(defaults::PERCENT_RANGE))]
     rwmixread: u32,
 
     /// Block size, as in fio
-    #[arg(long, value_name = "SIZE", default_value = "4k")]
+    #[arg(long, value_name = "SIZE", default_value = defaults::BS)]
     bs: String,
 
     /// Maximum number of threads that issue I/O; sequential threads each have their own range [default: the number of
     /// cores of the host; sequential: one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(defaults::THREADS_RANGE))]
     numjobs: Option<u32>,
 
     /// Another fio job option, such as size=20% or ioengine=io_uring; may be given several times
@@ -75,18 +66,18 @@ pub(crate) struct Args {
     host: String,
 
     /// Initial state of the drives
-    #[arg(long, value_enum, default_value_t = Begin::Auto)]
+    #[arg(long, value_enum, default_value = defaults::AUTO)]
     state: Begin,
 
     #[command(flatten)]
     seed: SeedArg,
 
     /// Number of seeds, starting at --seed; the drive must meet the limits with each
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    #[arg(long, value_name = "N", default_value_t = defaults::SEEDS, value_parser = clap::value_parser!(u32).range(defaults::SEEDS_RANGE))]
     seeds: u32,
 
     /// I/Os per run [default: enough for a hundred beyond the highest percentile]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(defaults::IOS_RANGE))]
     ios: Option<u64>,
 
     /// Print JSON
@@ -102,64 +93,36 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (drives, request) = read(args)?;
-    let stop = ImmediateStop::on_signals()?;
-    let lab = Lab::new();
-    let answers = in_turn(&drives, |drive, tell| {
-        max::highest(&request, drive, &lab, tell)
-    })?;
-    stop.results(|| {
-        limit::show(
-            &view::max(&request, &answers),
-            args.json,
-            &args.csv,
-            &args.output,
-        )
-    })?;
-    let failed = answers.iter().filter(|answer| !answer.is_met());
-    let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Verdict(format!(
-            "{}: no load within all limits",
-            failed.join(", ")
-        ))),
+impl From<&Args> for Max {
+    fn from(args: &Args) -> Max {
+        Max {
+            drives: args.drives.specs(&args.arguments),
+            slo: args.slo.clone(),
+            rw: args.rw.clone(),
+            rwmixread: args.rwmixread,
+            bs: args.bs.clone(),
+            numjobs: args.numjobs,
+            fio: args.options.clone(),
+            ios: args.ios,
+            host: args.host.clone(),
+            state: name_of(args.state),
+            seed: args.seed.seed,
+            seeds: args.seeds,
+        }
     }
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, MaxRequest), Problems> {
-    let mut problems = Problems::default();
-    let drives = args.drives.read(&args.arguments, &mut problems);
-    args.state.check(&args.drives.settings(), &mut problems);
-    let slo = limit::collect_problems(Slo::read(&args.slo), &mut problems);
-    let host = limit::collect_problems(catalogue::host(&args.host), &mut problems);
-    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
-    problems.0.extend(output::problems(&outputs, &[]).0);
-    // If they could not be read there is a problem, and nothing runs.
-    let host = host.unwrap_or_default();
-    note_on_power_states(&drives, &host);
-    let pattern = Pattern::new(
-        (&args.rw, args.rwmixread),
-        &args.bs,
-        &args.options,
-        args.numjobs,
-        &host,
-    );
-    let in_order = pattern.is_in_order();
-    let request = MaxRequest {
-        pattern,
-        slo: slo.clone().unwrap_or_default(),
-        host,
-        state: args.state.answered(|start| start.before(in_order)),
-        ios: args.ios,
-        seed: args.seed.seed,
-        seeds: args.seeds,
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let output = Output {
+        json: args.json,
+        csv: &args.csv,
+        page: &args.output,
     };
-    let checked = match slo {
-        Some(_) => max::check(&request),
-        None => request.pattern.check(),
-    };
-    problems.0.extend(checked.err().unwrap_or_default().0);
-    problems.or((drives, request))
+    let resolved = output.resolve(&Max::from(args), &[])?;
+    let request = &resolved.request;
+    args.drives.note_on(&args.arguments, &resolved.drives);
+    note_on_heat(&args.drives.settings());
+    note_on_power_states(&resolved.drives, &request.host);
+    args.state.answered(|_| request.state);
+    output.answer::<Max>(&resolved)
 }

@@ -2,22 +2,15 @@
 
 use std::path::PathBuf;
 
-use catalogue::DriveSheet;
-use lab::Lab;
-use report::decide::view;
-use study::decide::load::Pattern;
-use study::decide::mix::{self, MixRequest};
-use text::problem::Problems;
+use study::ask::{Mix, defaults};
+use study::decide::mix;
 
 use crate::drive::DriveArgs;
-use crate::each::map_drives;
 use crate::failure::Failure;
 use crate::idle::note_on_power_states;
-use crate::limit::{self, key_value};
-use crate::output;
+use crate::limit::{Output, key_value};
 use crate::seed::SeedArg;
-use crate::state::Begin;
-use crate::stop::ImmediateStop;
+use crate::state::{Begin, name_of, note_on_heat};
 
 /// Mixes of reads and writes: IOPS and latency from reads alone to writes alone, and where drives fall off
 #[derive(clap::Args)]
@@ -40,23 +33,23 @@ pub(crate) struct Args {
     drives: DriveArgs,
 
     /// Access pattern, as in fio: randrw, or rw for a sequential mix
-    #[arg(long, value_name = "RW", default_value = "randrw")]
+    #[arg(long, value_name = "RW", default_value = defaults::MIXED_RW)]
     rw: String,
 
     /// Step between mixes, in percent of reads
-    #[arg(long, value_name = "PERCENT", default_value_t = mix::STEP, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = mix::STEP, value_parser = clap::value_parser!(u32).range(defaults::STEP_RANGE))]
     step: u32,
 
     /// Block size, as in fio
-    #[arg(long, value_name = "SIZE", default_value = "4k")]
+    #[arg(long, value_name = "SIZE", default_value = defaults::BS)]
     bs: String,
 
     /// Queue depth, over all threads
-    #[arg(long, value_name = "N", default_value_t = mix::DEPTH, value_parser = clap::value_parser!(u32).range(2..=1024))]
+    #[arg(long, value_name = "N", default_value_t = mix::DEPTH, value_parser = clap::value_parser!(u32).range(defaults::MIX_DEPTH_RANGE))]
     iodepth: u32,
 
     /// Maximum number of threads that issue I/O [default: the number of cores of the host; sequential: one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(defaults::THREADS_RANGE))]
     numjobs: Option<u32>,
 
     /// Another fio job option, such as size=20% or ioengine=io_uring; may be given several times
@@ -68,18 +61,18 @@ pub(crate) struct Args {
     host: String,
 
     /// Initial state of the drives
-    #[arg(long, value_enum, default_value_t = Begin::Auto)]
+    #[arg(long, value_enum, default_value = defaults::AUTO)]
     state: Begin,
 
     #[command(flatten)]
     seed: SeedArg,
 
     /// Number of seeds, starting at --seed
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    #[arg(long, value_name = "N", default_value_t = defaults::SEEDS, value_parser = clap::value_parser!(u32).range(defaults::SEEDS_RANGE))]
     seeds: u32,
 
     /// I/Os per run [default: 20000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(defaults::IOS_RANGE))]
     ios: Option<u64>,
 
     /// Print JSON
@@ -95,50 +88,36 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (drives, request) = read(args)?;
-    let stop = ImmediateStop::on_signals()?;
-    let lab = Lab::new();
-    let results = map_drives(
-        &drives,
-        |drive| &drive.id,
-        |drive, go_on| mix::measure(&request, drive, &lab, go_on),
-    );
-    let answers = limit::all(drives.iter().map(|drive| &*drive.id).zip(results))?;
-    stop.results(|| {
-        limit::show(
-            &view::mix(&request, &answers),
-            args.json,
-            &args.csv,
-            &args.output,
-        )
-    })
+impl From<&Args> for Mix {
+    fn from(args: &Args) -> Mix {
+        Mix {
+            drives: args.drives.specs(&args.arguments),
+            rw: args.rw.clone(),
+            step: args.step,
+            bs: args.bs.clone(),
+            iodepth: args.iodepth,
+            numjobs: args.numjobs,
+            fio: args.options.clone(),
+            ios: args.ios,
+            host: args.host.clone(),
+            state: name_of(args.state),
+            seed: args.seed.seed,
+            seeds: args.seeds,
+        }
+    }
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, MixRequest), Problems> {
-    let mut problems = Problems::default();
-    let drives = args.drives.read(&args.arguments, &mut problems);
-    args.state.check(&args.drives.settings(), &mut problems);
-    let host = limit::collect_problems(catalogue::host(&args.host), &mut problems);
-    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
-    problems.0.extend(output::problems(&outputs, &[]).0);
-    // If it could not be read there is a problem, and nothing runs.
-    let host = host.unwrap_or_default();
-    note_on_power_states(&drives, &host);
-    let pattern = Pattern::new((&args.rw, 50), &args.bs, &args.options, args.numjobs, &host);
-    let in_order = pattern.is_in_order();
-    let request = MixRequest {
-        pattern,
-        depth: args.iodepth,
-        percents: mix::percents(args.step),
-        host,
-        state: args.state.answered(|start| start.before(in_order)),
-        ios: args.ios,
-        seed: args.seed.seed,
-        seeds: args.seeds,
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let output = Output {
+        json: args.json,
+        csv: &args.csv,
+        page: &args.output,
     };
-    problems
-        .0
-        .extend(mix::check(&request).err().unwrap_or_default().0);
-    problems.or((drives, request))
+    let resolved = output.resolve(&Mix::from(args), &[])?;
+    let request = &resolved.request;
+    args.drives.note_on(&args.arguments, &resolved.drives);
+    note_on_heat(&args.drives.settings());
+    note_on_power_states(&resolved.drives, &request.host);
+    args.state.answered(|_| request.state);
+    output.answer::<Mix>(&resolved)
 }

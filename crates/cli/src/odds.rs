@@ -2,23 +2,13 @@
 
 use std::path::PathBuf;
 
-use catalogue::DriveSheet;
-use lab::Lab;
-use report::decide::view;
-use study::decide::odds::{self, OddsRequest};
-use text::problem::Problems;
-use text::terminal::Width;
+use study::ask::Odds;
+use study::decide::odds;
 
 use crate::drive::DriveArgs;
-use crate::each::in_turn;
 use crate::failure::Failure;
-use crate::limit;
-use crate::output;
+use crate::limit::{Output, written};
 use crate::seed::SeedArg;
-use crate::stop::ImmediateStop;
-
-/// The width where there is no terminal.
-const COLUMNS: Width = Some(80);
 
 /// Odds of data loss: how often drives fail, how long a rebuild takes, and how often a pool then loses data
 #[derive(clap::Args)]
@@ -41,12 +31,12 @@ pub(crate) struct Args {
     drives: DriveArgs,
 
     /// Time until a failed drive is replaced; 0h with a hot spare
-    #[arg(long, value_name = "TIME", default_value = odds::REPLACED_AFTER, value_parser = odds::hours)]
-    replace_after: f64,
+    #[arg(long, value_name = "TIME", default_value = odds::REPLACED_AFTER, value_parser = |text: &str| written(text, odds::hours))]
+    replace_after: String,
 
     /// Annual failure rate of all drives or of one: 0.5%, or p4801x-100=0.2%; may be given several times
-    #[arg(long, value_name = "[DRIVE=]PERCENT", value_parser = odds::share_of_drives)]
-    afr: Vec<(Option<String>, f64)>,
+    #[arg(long, value_name = "[DRIVE=]PERCENT", value_parser = |text: &str| written(text, odds::share_of_drives))]
+    afr: Vec<String>,
 
     /// Power failures and crashes of the machine per year
     #[arg(long, value_name = "N", default_value_t = odds::CRASHES, value_parser = odds::crashes)]
@@ -68,33 +58,26 @@ pub(crate) struct Args {
     csv: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (drives, request) = read(args)?;
-    let stop = ImmediateStop::on_signals()?;
-    let lab = Lab::new();
-    let answers = in_turn(&drives, |drive, tell| {
-        odds::measure(&request, drive, &lab, tell)
-    })?;
-    let view = view::odds(&request, &answers, COLUMNS);
-    stop.results(|| limit::show(&view, args.json, &args.csv, &None))
+impl From<&Args> for Odds {
+    fn from(args: &Args) -> Odds {
+        Odds {
+            drives: args.drives.specs(&args.arguments),
+            replace_after: args.replace_after.clone(),
+            afr: args.afr.clone(),
+            crashes: args.crashes,
+            host: args.host.clone(),
+            seed: args.seed.seed,
+        }
+    }
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, OddsRequest), Problems> {
-    let mut problems = Problems::default();
-    let drives = args.drives.read(&args.arguments, &mut problems);
-    let host = limit::collect_problems(catalogue::host(&args.host), &mut problems);
-    let outputs = output::requested_files([("--csv", &args.csv)]);
-    problems.0.extend(output::problems(&outputs, &[]).0);
-    let request = OddsRequest {
-        replace_hours: args.replace_after,
-        crashes: args.crashes,
-        failures: args.afr.clone(),
-        // Where it could not be read there is a problem, and nothing runs.
-        host: host.unwrap_or_default(),
-        seed: args.seed.seed,
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let output = Output {
+        json: args.json,
+        csv: &args.csv,
+        page: &None,
     };
-    problems
-        .0
-        .extend(odds::check(&request, &drives).err().unwrap_or_default().0);
-    problems.or((drives, request))
+    let resolved = output.resolve(&Odds::from(args), &[])?;
+    args.drives.note_on(&args.arguments, &resolved.drives);
+    output.answer::<Odds>(&resolved)
 }

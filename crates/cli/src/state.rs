@@ -69,6 +69,12 @@ impl Begin {
     }
 }
 
+/// Returns the name of a value of an option.
+pub(crate) fn name_of(value: impl ValueEnum) -> String {
+    let name = value.to_possible_value();
+    name.map_or_else(String::new, |name| name.get_name().to_owned())
+}
+
 impl From<Begin> for Start {
     fn from(begin: Begin) -> Start {
         match begin {

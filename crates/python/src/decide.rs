@@ -9,22 +9,22 @@ use pyo3::prelude::*;
 use report::csv;
 use report::decide;
 use report::decide::view::{self, AnswerView};
+use study::ask::all;
 use study::decide::choose::{self, Candidate, Measure, Unfit};
-use study::decide::load::Pattern;
 use study::decide::price_list::read_prices;
 use study::decide::prices::Prices;
 use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load, counted_for};
 use study::decide::writing::WriteAmount;
-use study::decide::{life, likeness, max, named};
+use study::decide::{life, likeness, named};
 use study::review::{UserWorkload, Workload};
-use text::problem::{Problem, Problems};
+use text::problem::Problems;
 
 use crate::drive::{Drive, host, sheets};
 use crate::jobs::Jobs;
 use crate::table::{Table, typed};
-use crate::work::{away, check_range, collect_problems, of_argument, raised};
+use crate::work::{away, collect_problems, of_argument, raised};
 
 /// Answer to a question.
 #[pyclass(frozen, module = "drivelab")]
@@ -126,84 +126,10 @@ impl AnswerConditions {
 
 /// Returns the results of all drives, or the problems of all drives.
 pub(crate) fn collect_results<T>(results: Vec<(String, Result<T, Problems>)>) -> PyResult<Vec<T>> {
-    let (mut done, mut problems) = (Vec::new(), Problems::default());
-    for (drive, result) in results {
-        match result {
-            Ok(one) => done.push(one),
-            Err(more) => problems.0.extend(more.0.into_iter().map(|problem| Problem {
-                what: format!("on {drive}: {}", problem.what),
-                ..problem
-            })),
-        }
-    }
-    problems.or(done).map_err(raised)
-}
-
-/// The pattern of a load, as in fio.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Asks {
-    rw: String,
-    rwmixread: i64,
-    bs: String,
-    options: Vec<(String, String)>,
-    numjobs: Option<i64>,
-}
-
-/// Returns the highest load within limits.
-#[pyfunction]
-#[pyo3(name = "max", signature = (drives, slo, pattern, ios, around, repeats))]
-pub(crate) fn highest(
-    py: Python<'_>,
-    drives: Vec<Drive>,
-    slo: &str,
-    pattern: Asks,
-    ios: Option<i64>,
-    around: AnswerConditions,
-    repeats: &str,
-) -> PyResult<Answer> {
-    let mut problems = Problems::default();
-    let Conditions {
-        host, seed, seeds, ..
-    } = around.read(&mut problems);
-    let start = around.start(&drives, &mut problems);
-    let slo = collect_problems(Slo::read(slo), &mut problems).unwrap_or_default();
-    let [threads, read_percent] = [
-        ("numjobs", pattern.numjobs, 1..=256),
-        ("rwmixread", Some(pattern.rwmixread), 0..=100),
-    ]
-    .map(|(name, number, limits)| check_range(name, number, limits, &mut problems));
-    let mix = (&*pattern.rw, read_percent.unwrap_or(50));
-    let asked = Pattern::new(mix, &pattern.bs, &pattern.options, threads, &host);
-    let request = max::MaxRequest {
-        state: start.before(asked.is_in_order()),
-        pattern: asked,
-        slo,
-        host,
-        ios: check_range("ios", ios, 1_000..=100_000_000, &mut problems),
-        seed,
-        seeds,
-    };
-    if problems.0.is_empty() {
-        problems
-            .0
-            .extend(max::check(&request).err().unwrap_or_default().0);
-    }
-    problems.or(()).map_err(raised)?;
-    let results = away(py, |stop| {
-        let lab = Lab::new();
-        let one = |drive: &Drive| {
-            let found = max::highest(&request, &drive.sheet, &lab, &|_| stop.or_leave());
-            (drive.sheet.id.clone(), found)
-        };
-        drives.iter().map(one).collect()
-    })?;
-    let answers = collect_results(results)?;
-    Ok(Answer::new(
-        &view::max(&request, &answers),
-        answers.iter().all(max::MaxAnswer::is_met),
-        repeats,
-    ))
+    let named = results.iter().map(|(drive, _)| drive.clone());
+    let named: Vec<String> = named.collect();
+    let results = results.into_iter().map(|(_, result)| result);
+    all(named.iter().map(|drive| &**drive).zip(results)).map_err(raised)
 }
 
 /// A load: jobs, one by its name, or a trace.

@@ -1,13 +1,11 @@
 //! Drives and pools: those of the catalogue, those in files, and expressions of pools, with their settings.
 
-use catalogue::administration::lba_format;
 use catalogue::{DriveSheet, HostSheet, Settings, drive_as};
 use lab::Start;
-use model::Span;
 use model::media::Precondition;
 use pyo3::prelude::*;
+use study::ask::DriveSpec;
 use text::problem::Problems;
-use text::quantity::{Watts, quantity};
 
 use crate::work::{collect_problems, of_argument, raised};
 
@@ -32,53 +30,23 @@ pub(crate) struct Drive {
 
 #[pymethods]
 impl Drive {
+    /// Options of the command line with their values, such as (`power-limit`, `12W`).
     #[new]
-    #[pyo3(signature = (name, power_limit=None, lba_format=None, percentage_used=None, uptime=None, volume=None, figures=Vec::new()))]
+    #[pyo3(signature = (name, options=Vec::new(), volume=None))]
     fn new(
         name: String,
-        power_limit: Option<&str>,
-        lba_format: Option<&str>,
-        percentage_used: Option<f64>,
-        uptime: Option<&str>,
+        options: Vec<(String, String)>,
         volume: Option<String>,
-        figures: Vec<(String, String)>,
     ) -> PyResult<Drive> {
-        let mut problems = Problems::default();
-        let wrong = |name: &str, what: String| {
-            of_argument(format!("{name}: {what}"), "see help(drivelab.Drive)")
-        };
-        let power =
-            power_limit.map(|it| quantity::<Watts>(it).map_err(|what| wrong("power_limit", what)));
-        let format = lba_format.map(|it| {
-            let what = || {
-                wrong(
-                    "lba_format",
-                    format!("{it} is not an LBA format such as 512, 4096 or 4096+8"),
-                )
-            };
-            self::lba_format(it).ok_or_else(what)
-        });
-        let uptime = uptime.map(|it| quantity::<Span>(it).map_err(|what| wrong("uptime", what)));
-        let settings = Settings {
-            power_limit: power
-                .and_then(|it| collect_problems(it, &mut problems))
-                .map(|it| it.0),
-            lba_format: format.and_then(|it| collect_problems(it, &mut problems)),
-            percentage_used,
-            uptime: uptime.and_then(|it| collect_problems(it, &mut problems)),
-            volume,
-            figures,
-            ..Settings::default()
-        };
-        problems.or(()).map_err(raised)?;
-        Drive::read(name, settings)
+        let pairs = options.iter().map(|(option, value)| (&**option, &**value));
+        let settings = Settings::read(pairs).map_err(raised)?;
+        Drive::read(name, Settings { volume, ..settings })
     }
 
     /// Drive with one figure changed; the keys are those of `figures`.
     fn set(&self, key: &str, value: &str) -> PyResult<Drive> {
         let mut settings = self.settings.clone();
-        settings.figures.retain(|(known, _)| known != key);
-        settings.figures.push((key.to_owned(), value.to_owned()));
+        settings.change(key, value);
         Drive::read(self.asked.clone(), settings)
     }
 
@@ -113,6 +81,14 @@ impl Drive {
             settings,
             sheet,
         })
+    }
+
+    /// Returns the drive as a request names it.
+    pub(crate) fn spec(&self) -> DriveSpec {
+        DriveSpec {
+            name: self.asked.clone(),
+            settings: self.settings.clone(),
+        }
     }
 
     /// Returns the name that the user gave.

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use catalogue::DriveSheet;
-use lab::{Lab, to_the_end};
+use lab::Lab;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use report::decide::view;
-use study::decide::check::Check;
 use study::decide::explain::answer::{self, explain};
 use study::decide::explain::{file, steadiness};
 use study::decide::size::{self, SizeRequest};
@@ -86,51 +85,6 @@ pub(crate) fn explained(
     Ok(Answer::new(
         &view::explain(request.as_ref(), &answers),
         true,
-        repeats,
-    ))
-}
-
-/// Whether drives meet the published minimum of a piece of software.
-#[pyfunction]
-#[pyo3(name = "check", signature = (software, drives, host, around, repeats))]
-pub(crate) fn checked(
-    py: Python<'_>,
-    software: &str,
-    drives: Vec<Drive>,
-    host: Option<&str>,
-    around: AnswerConditions,
-    repeats: &str,
-) -> PyResult<Answer> {
-    let mut problems = Problems::default();
-    let Conditions { seed, seeds, .. } = around.read(&mut problems);
-    let state = state(around.state(), &drives, &mut problems);
-    let check = collect_problems(Check::named(software), &mut problems);
-    let of_check = check
-        .as_ref()
-        .map_or(catalogue::TYPICAL_HOST, |it| &it.host);
-    let host = crate::drive::host(host.unwrap_or(of_check), &mut problems);
-    let Some(check) = check.filter(|_| problems.0.is_empty()) else {
-        return Err(raised(problems));
-    };
-    let conditions = Conditions {
-        host,
-        state,
-        seed,
-        seeds,
-    };
-    let results = away(py, |stop| {
-        let lab = Lab::new();
-        let one = |drive: &Drive| {
-            stop.or_leave();
-            let found = check.answer(&drive.sheet, &conditions, &lab, &to_the_end);
-            (drive.sheet.id.clone(), found)
-        };
-        drives.iter().map(one).collect()
-    })?;
-    let answers = collect_results(results)?;
-    Ok(Answer::new(
-        &view::check(&check, &conditions, &answers),
-        answers.iter().all(|answer| answer.passes != Some(false)),
         repeats,
     ))
 }

@@ -5,12 +5,12 @@
 //! interrupted, and never passes a panic to Python ([`work`]).
 
 mod act;
+mod ask;
 mod decide;
 mod drive;
 mod fit;
 mod jobs;
 mod judge;
-mod mix_and_fill;
 mod review;
 mod run;
 mod sweep;
@@ -43,16 +43,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::replay, module)?)?;
     module.add_function(wrap_pyfunction!(act::tested, module)?)?;
-    module.add_function(wrap_pyfunction!(decide::highest, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::answer, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::repeated, module)?)?;
     module.add_function(wrap_pyfunction!(decide::lasting, module)?)?;
     module.add_function(wrap_pyfunction!(decide::chosen, module)?)?;
     module.add_function(wrap_pyfunction!(decide::placed, module)?)?;
-    module.add_function(wrap_pyfunction!(mix_and_fill::mixed, module)?)?;
-    module.add_function(wrap_pyfunction!(mix_and_fill::filled, module)?)?;
-    module.add_function(wrap_pyfunction!(mix_and_fill::lost, module)?)?;
     module.add_class::<judge::Proof>()?;
     module.add_function(wrap_pyfunction!(judge::explained, module)?)?;
-    module.add_function(wrap_pyfunction!(judge::checked, module)?)?;
     module.add_function(wrap_pyfunction!(judge::sized, module)?)?;
     module.add_function(wrap_pyfunction!(judge::proved, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fitted, module)?)?;

@@ -3,6 +3,7 @@
 import doctest
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -241,6 +242,69 @@ def test_the_call_that_repeats_an_answer_keeps_settings_state_and_mix():
     for answer in answers:
         again = eval(answer.json()["command"], {"drivelab": dl})
         assert again.json() == answer.json()
+
+
+ASKED = {
+    "max": (lambda drives: dl.max(drives, "p99<1ms"), {"slo": "p99<1ms"}),
+    "mix": (dl.mix, {}),
+    "fill": (dl.fill, {}),
+    "check": (lambda drives: dl.check("etcd", drives), {"software": "etcd"}),
+    "odds": (dl.odds, {}),
+}
+VALUES = {
+    "slo": ["read.p99<2ms,iops>50k", "it's"],
+    "software": ["vsan", "etcd"],
+    "rw": ["randrw", "write"],
+    "rwmixread": [0, 100],
+    "step": [1, 100],
+    "bs": ["8k", "back\\slash"],
+    "iodepth": [2, 1024],
+    "numjobs": [1, 256],
+    "fio": [[["size", "20%"]], [["a", "b=c"], ["d", "it's"]]],
+    "used": [[0], [100, 0]],
+    "random": [True],
+    "ios": [1000],
+    "replace_after": ["90min"],
+    "afr": [["1%"], ["0.5%", "p4801x-100=0.2%"]],
+    "crashes": [0, 2.5],
+    "host": ["xeon-2017"],
+    "state": ["fresh", "steady"],
+    "seed": [2, 2**53 - 1],
+    "seeds": [1, 20],
+}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The questions that are asked, instead of their answers."""
+    questions = []
+    monkeypatch.setattr(_core, "ask", lambda *question: questions.append(question))
+    return questions
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_call_without_keywords_has_the_defaults_of_the_request(asked, name):
+    call, given = ASKED[name]
+    call("p4800x-375")
+    _, request = _core._repeated(*asked[0])
+    usual = json.loads(_core.defaults(name)) | given | {"drives": [{"name": "p4800x-375"}]}
+    assert json.loads(request) == usual
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_call_that_repeats_a_request_makes_it_again(asked, name):
+    fields = [key for key in json.loads(_core.defaults(name)) if key != "drives"]
+    assert set(fields) <= set(VALUES)
+    plain, hot = dl.Drive("p4800x-375"), dl.Drive("p4610-1600", fill="80%", age="3y@20MB/s")
+    changed = dl.Drive("p4800x-375", power_limit="12W", wear_factor=1e5).set("xpoint.controller.delay", "9 us")
+    for seed in range(200):
+        draw = random.Random(seed)
+        given = ASKED[name][1] | {key: draw.choice(VALUES[key]) for key in fields if draw.random() < 0.5}
+        drives = [drive._core for drive in draw.sample([plain, hot, changed], draw.randint(1, 3))]
+        call, request = _core._repeated(name, drives, json.dumps(given))
+        asked.clear()
+        eval(call, {"drivelab": dl})
+        assert _core._repeated(*asked[0])[1] == request, call
 
 
 def test_defaults_are_the_programs(tmp_path):

@@ -175,22 +175,20 @@ class Drive:
         wear_factor: float | None = None,
     ) -> None:
         name = _os.fspath(name)
-        lba_format = None if lba_format is None else str(lba_format)
-        condition = {"overprovision": overprovision, "fill": fill, "age": age}
-        figures = [(key, value) for key, value in condition.items() if value is not None]
-        if wear_factor is not None:
-            figures.append(("wear_factor", repr(float(wear_factor))))
-        self._core = _core.Drive(name, power_limit, lba_format, percentage_used, uptime, volume, figures)
-        self._name = name
         settings = {
             "power_limit": power_limit,
             "lba_format": lba_format,
             "percentage_used": percentage_used,
             "uptime": uptime,
-            "volume": volume,
-            **condition,
+            "overprovision": overprovision,
+            "fill": fill,
+            "age": age,
             "wear_factor": wear_factor,
         }
+        options = [(key.replace("_", "-"), str(value)) for key, value in settings.items() if value is not None]
+        self._core = _core.Drive(name, options, volume)
+        self._name = name
+        settings["volume"] = volume
         said = [f"{key}={value!r}" for key, value in settings.items() if value is not None]
         # The call that makes it again; a name suffices where nothing is set.
         self._call = f"drivelab.Drive({', '.join([repr(name), *said])})" if said else repr(name)
@@ -538,20 +536,35 @@ def _written_as(value):
     return repr(_os.fspath(value)) if isinstance(value, _os.PathLike) else repr(value)
 
 
+def _ask(name, drives, **given):
+    """The answer to a question; what is ``None`` has its default."""
+    given = {key: value for key, value in given.items() if value is not None}
+    cores, _ = _drives(drives)
+    return Answer(_core.ask(name, cores, _json.dumps(given, default=_plain)))
+
+
+def _plain(value):
+    """A number or path of another library."""
+    return _os.fspath(value) if isinstance(value, _os.PathLike) else value.item()
+
+
+_MAX, _MIX, _FILL, _CHECK, _ODDS = (_json.loads(_core.defaults(name)) for name in ("max", "mix", "fill", "check", "odds"))
+
+
 def max(
     drives: _Drives,
     slo: str,
     *,
-    rw: _Rw = "randread",
-    rwmixread: int = 50,
-    bs: str = "4k",
+    rw: _Rw = _MAX["rw"],
+    rwmixread: int = _MAX["rwmixread"],
+    bs: str = _MAX["bs"],
     numjobs: int | None = None,
     options: dict[str, object] | None = None,
     ios: int | None = None,
-    host: str = _HOST,
-    state: _Start = "auto",
-    seed: int = 1,
-    seeds: int = 3,
+    host: str = _MAX["host"],
+    state: _Start = _MAX["state"],
+    seed: int = _MAX["seed"],
+    seeds: int = _MAX["seeds"],
 ) -> Answer:
     """The highest load of a drive or several within limits such as "p99<1ms": open loop and closed loop.
 
@@ -562,14 +575,10 @@ def max(
     >>> answer.meets
     True
     """
-    cores, named = _drives(drives)
-    pattern: _core._Asks = {"rw": rw, "rwmixread": rwmixread, "bs": bs, "options": _pairs(options), "numjobs": numjobs}
-    mix = rwmixread if rw in ("rw", "readwrite", "randrw") else None
-    call = _call(
-        "max", named, slo=slo, rw=rw, rwmixread=mix, bs=bs, numjobs=numjobs, options=options, ios=ios, host=host, state=state,
-        seed=seed, seeds=seeds,
+    return _ask(
+        "max", drives, slo=slo, rw=rw, rwmixread=rwmixread, bs=bs, numjobs=numjobs, fio=_pairs(options), ios=ios, host=host,
+        state=state, seed=seed, seeds=seeds,
     )
-    return Answer(_core.max(cores, slo, pattern, ios, _around(host, state, seed, seeds), call))
 
 
 def _pairs(options):
@@ -579,17 +588,17 @@ def _pairs(options):
 def mix(
     drives: _Drives,
     *,
-    rw: _Mixed = "randrw",
-    step: int = 10,
-    bs: str = "4k",
-    iodepth: int = 32,
+    rw: _Mixed = _MIX["rw"],
+    step: int = _MIX["step"],
+    bs: str = _MIX["bs"],
+    iodepth: int = _MIX["iodepth"],
     numjobs: int | None = None,
     options: dict[str, object] | None = None,
     ios: int | None = None,
-    host: str = _HOST,
-    state: _Start = "auto",
-    seed: int = 1,
-    seeds: int = 3,
+    host: str = _MIX["host"],
+    state: _Start = _MIX["state"],
+    seed: int = _MIX["seed"],
+    seeds: int = _MIX["seeds"],
 ) -> Answer:
     """IOPS and latency from reads alone to writes alone, in steps of ``step`` percent, and where drives fall off.
 
@@ -601,33 +610,22 @@ def mix(
     >>> [row["read_percent"] for row in rows], rows[2]["iops"] < rows[0]["iops"]
     ([100, 50, 0], True)
     """
-    cores, named = _drives(drives)
-    mixes: _core._Mixes = {
-        "rw": rw,
-        "step": step,
-        "bs": bs,
-        "iodepth": iodepth,
-        "numjobs": numjobs,
-        "options": _pairs(options),
-        "ios": ios,
-    }
-    call = _call(
-        "mix", named, rw=rw, step=step, bs=bs, iodepth=iodepth, numjobs=numjobs, options=options, ios=ios, host=host, state=state,
-        seed=seed, seeds=seeds,
+    return _ask(
+        "mix", drives, rw=rw, step=step, bs=bs, iodepth=iodepth, numjobs=numjobs, fio=_pairs(options), ios=ios, host=host,
+        state=state, seed=seed, seeds=seeds,
     )
-    return Answer(_core.mix(cores, mixes, _around(host, state, seed, seeds), call))
 
 
 def fill(
     drives: _Drives,
     *,
-    used: int | _Iterable[int] = (50, 90, 98),
+    used: int | _Iterable[int] = tuple(_FILL["used"]),
     random: bool = False,
     bs: str | None = None,
     iodepth: int | None = None,
-    host: str = _HOST,
-    seed: int = 1,
-    seeds: int = 3,
+    host: str = _FILL["host"],
+    seed: int = _FILL["seed"],
+    seeds: int = _FILL["seeds"],
 ) -> Answer:
     """How long writes stay fast: GB and seconds until a drive slows down, the rate after it, and how it recovers.
 
@@ -639,21 +637,18 @@ def fill(
     >>> slows["fast_mb_s"][0] > 3 * slows["falls_off"]["slow_mb_s"][0]
     True
     """
-    cores, named = _drives(drives)
     shares = [used] if isinstance(used, int) else list(used)
-    writes: _core._Writes = {"used": shares, "random": random, "bs": bs, "iodepth": iodepth}
-    call = _call("fill", named, used=shares, random=random, bs=bs, iodepth=iodepth, host=host, seed=seed, seeds=seeds)
-    return Answer(_core.fill(cores, writes, _around(host, "auto", seed, seeds), call))
+    return _ask("fill", drives, used=shares, random=random, bs=bs, iodepth=iodepth, host=host, seed=seed, seeds=seeds)
 
 
 def odds(
     drives: _Drives,
     *,
-    replace_after: str = "24h",
+    replace_after: str = _ODDS["replace_after"],
     afr: str | _Iterable[str] | dict[str, str] | None = None,
-    crashes: float = 1,
-    host: str = _HOST,
-    seed: int = 1,
+    crashes: float = _ODDS["crashes"],
+    host: str = _ODDS["host"],
+    seed: int = _ODDS["seed"],
 ) -> Answer:
     """Odds of data loss: how often drives fail, how long a rebuild takes, and how often a pool then loses data.
 
@@ -666,22 +661,13 @@ def odds(
     >>> both[1]["losses"][0] < both[0]["losses"][0] / 10_000
     True
     """
-    cores, named = _drives(drives)
     if isinstance(afr, dict):
         rates = [f"{drive}={share}" for drive, share in afr.items()]
     elif isinstance(afr, str):
         rates = [afr]
     else:
         rates = list(afr or ())
-    call = _call("odds", named, replace_after=replace_after, afr=rates or None, crashes=crashes, host=host, seed=seed)
-    failures: _core._Failures = {
-        "replace_after": replace_after,
-        "afr": rates,
-        "crashes": str(crashes),
-        "host": host,
-        "seed": seed,
-    }
-    return Answer(_core.odds(cores, failures, call))
+    return _ask("odds", drives, replace_after=replace_after, afr=rates, crashes=crashes, host=host, seed=seed)
 
 
 def life(
@@ -838,9 +824,9 @@ def check(
     drives: _Drives,
     *,
     host: str | None = None,
-    state: _State = "steady",
-    seed: int = 1,
-    seeds: int = 3,
+    state: _State = _CHECK["state"],
+    seed: int = _CHECK["seed"],
+    seeds: int = _CHECK["seeds"],
 ) -> Answer:
     """Whether drives meet the minimum that a piece of software publishes.
 
@@ -848,11 +834,7 @@ def check(
     >>> dl.check("etcd", "p4800x-375", seeds=1).meets
     True
     """
-    cores, named = _drives(drives)
-    call = _call("check", named, host=host, state=state, seed=seed, seeds=seeds)
-    call = call.replace("check(", f"check({software!r}, ", 1)
-    around = _around(_HOST if host is None else host, state, seed, seeds)
-    return Answer(_core.check(software, cores, host, around, call))
+    return _ask("check", drives, software=software, host=host, state=state, seed=seed, seeds=seeds)
 
 
 def size(

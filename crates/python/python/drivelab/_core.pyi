@@ -30,12 +30,8 @@ class Drive:
     def __new__(
         cls,
         name: str,
-        power_limit: str | None = None,
-        lba_format: str | None = None,
-        percentage_used: float | None = None,
-        uptime: str | None = None,
+        options: list[tuple[str, str]] = ...,
         volume: str | None = None,
-        figures: list[tuple[str, str]] = ...,
     ) -> Self: ...
     def set(self, key: str, value: str) -> Drive: ...
     @property
@@ -92,35 +88,6 @@ class Proof:
     holds: bool
     def text(self) -> str: ...
     def rows(self) -> list[dict[str, Any]]: ...
-
-class _Asks(TypedDict):
-    rw: str
-    rwmixread: int
-    bs: str
-    options: list[tuple[str, str]]
-    numjobs: int | None
-
-class _Mixes(TypedDict):
-    rw: str
-    step: int
-    bs: str
-    iodepth: int
-    numjobs: int | None
-    options: list[tuple[str, str]]
-    ios: int | None
-
-class _Writes(TypedDict):
-    used: list[int]
-    random: bool
-    bs: str | None
-    iodepth: int | None
-
-class _Failures(TypedDict):
-    replace_after: str
-    afr: list[str]
-    crashes: str
-    host: str
-    seed: int
 
 class _Written(TypedDict):
     rate: str
@@ -196,17 +163,9 @@ def replay(
 ) -> Replay: ...
 def in_place(place: str, drive: str, behind: str, overwrite: bool) -> str: ...
 def act(drives: list[Drive], options: _Act, host: str, state: str, seed: int) -> Act: ...
-def max(
-    drives: list[Drive],
-    slo: str,
-    pattern: _Asks,
-    ios: int | None,
-    around: _Around,
-    repeats: str,
-) -> Answer: ...
-def mix(drives: list[Drive], mixes: _Mixes, around: _Around, repeats: str) -> Answer: ...
-def fill(drives: list[Drive], writes: _Writes, around: _Around, repeats: str) -> Answer: ...
-def odds(drives: list[Drive], failures: _Failures, repeats: str) -> Answer: ...
+def defaults(name: str) -> str: ...
+def ask(name: str, drives: list[Drive], fields: str) -> Answer: ...
+def _repeated(name: str, drives: list[Drive], fields: str) -> tuple[str, str]: ...
 def life(
     drives: list[Drive],
     load: str | Jobs | PathLike[str] | None,
@@ -233,7 +192,6 @@ def explain(
     around: _Around,
     repeats: str,
 ) -> Answer: ...
-def check(software: str, drives: list[Drive], host: str | None, around: _Around, repeats: str) -> Answer: ...
 def size(
     place: str,
     drives: list[str],

@@ -3,6 +3,7 @@
 mod bars;
 pub mod check;
 pub mod choose;
+mod display;
 pub mod explain;
 pub mod fill;
 pub mod fleet;
@@ -17,6 +18,8 @@ mod screen;
 mod sentences;
 pub mod size;
 pub mod view;
+
+pub use display::AnswerDisplay;
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -26,6 +26,9 @@ type MethodText<'a> = Box<dyn Fn(&str, Width) -> String + 'a>;
 /// Makes the page around its text.
 type PageMaker<'a> = Box<dyn Fn(&PageText) -> String + 'a>;
 
+/// Usual width where there is no terminal.
+const COLUMNS: Width = Some(80);
+
 /// An answer that each interface can show.
 pub struct AnswerView<'a> {
     /// The question, as the title of the page.
@@ -140,18 +143,14 @@ pub fn fill<'a>(request: &'a FillRequest, answers: &'a [FillAnswer]) -> AnswerVi
     .with_page(|words| page::fill(answers, words))
 }
 
-/// Returns the view of `odds`; `usual` is the width for tables and method if no other is given.
-pub fn odds<'a>(
-    request: &'a OddsRequest,
-    answers: &'a [OddsAnswer],
-    usual: Width,
-) -> AnswerView<'a> {
+/// Returns the view of `odds`; without a width, tables and method have [`COLUMNS`].
+pub fn odds<'a>(request: &'a OddsRequest, answers: &'a [OddsAnswer]) -> AnswerView<'a> {
     AnswerView::new(
         "Odds of data loss",
         answers.iter().flat_map(super::odds::answer).collect(),
         csv::decide::odds(answers),
-        move |width| super::odds::table(answers, width.or(usual)),
-        move |command, width| super::odds::method(request, answers, command, width.or(usual)),
+        move |width| super::odds::table(answers, width.or(COLUMNS)),
+        move |command, width| super::odds::method(request, answers, command, width.or(COLUMNS)),
         |command| super::odds::json(request, answers, command),
     )
 }

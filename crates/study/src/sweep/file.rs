@@ -9,6 +9,7 @@ use toml_edit::Value;
 
 use super::sample::{Dimension, DimensionValues, NumberRange, latin_hypercube};
 use super::space::{SettingValue, Space, SweepAxis, SweepPoint, SweepSetting};
+use crate::ask::defaults;
 use text::problem::Problems;
 
 /// Maximum seed: JSON keeps whole numbers up to 2^53.
@@ -91,10 +92,11 @@ fn add_defaults(page: &Page<'_>, axes: &mut Vec<SweepAxis>, points: Option<&[Swe
             "a table [job] of fio's options, such as rw = \"randread\", or job_file = \"a.fio\"";
         page.add_problem(None, "there is no job", help);
     }
+    let seed = defaults::SEED.to_string();
     let usual = [
         (SweepSetting::Host, catalogue::TYPICAL_HOST),
-        (SweepSetting::State, "steady"),
-        (SweepSetting::Seed, "1"),
+        (SweepSetting::State, defaults::STEADY),
+        (SweepSetting::Seed, &*seed),
     ];
     for (what, words) in usual {
         if lacks(axes, &what) {

@@ -1,0 +1,81 @@
+//! Request for the odds of data loss ([`crate::decide::odds`]).
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use text::problem::Problems;
+
+use super::conditions::{self, check_seeds, of_option};
+use super::drive_spec::{DriveSpec, load_all};
+use super::{AnswerListener, Ask, DriveRequest, OnDrives, defaults};
+use crate::decide::odds::{self, OddsAnswer, OddsRequest};
+
+request! {
+    /// How often pools lose data.
+    Odds {
+        /// Pools and drives.
+        drives: Vec<DriveSpec> = Vec::new(),
+        /// Time until a failed drive is replaced, such as `24h`.
+        replace_after: String = odds::REPLACED_AFTER.into(),
+        /// Annual failure rates, such as `0.5%` or `p4801x-100=0.2%`.
+        afr: Vec<String> = Vec::new(),
+        /// Power failures and crashes of the machine per year.
+        crashes: f64 = odds::CRASHES,
+        /// Host on which a rebuild runs.
+        host: String = catalogue::TYPICAL_HOST.into(),
+        /// First seed.
+        seed: u64 = defaults::SEED,
+    }
+}
+
+impl Ask for Odds {
+    const NAME: &'static str = "odds";
+    type Resolved = OnDrives<OddsRequest>;
+
+    fn resolve(&self) -> Result<OnDrives<OddsRequest>, Problems> {
+        let mut problems = Problems::default();
+        let drives = load_all(&self.drives, &mut problems);
+        let mut wrong = |option: &str, text: &str, help: String| {
+            let what = format!("--{option}: {text}");
+            problems.0.push(of_option(what, help));
+        };
+        let crashes = self.crashes.to_string();
+        if let Err(help) = odds::crashes(&crashes) {
+            wrong("crashes", &crashes, help);
+        }
+        let replaced = odds::hours(&self.replace_after);
+        let replace_hours = replaced.unwrap_or_else(|help| {
+            wrong("replace-after", &self.replace_after, help);
+            0.0
+        });
+        let failures = self.afr.iter().filter_map(|text| {
+            let read = odds::share_of_drives(text);
+            read.map_err(|help| wrong("afr", text, help)).ok()
+        });
+        let failures = failures.collect();
+        let request = OddsRequest {
+            replace_hours,
+            crashes: self.crashes,
+            failures,
+            host: conditions::host(&self.host, &mut problems),
+            seed: self.seed,
+        };
+        check_seeds(self.seed, 1, &mut problems);
+        let checked = odds::check(&request, &drives);
+        problems.0.extend(checked.err().unwrap_or_default().0);
+        problems.or(OnDrives { drives, request })
+    }
+}
+
+impl DriveRequest for OddsRequest {
+    type Answer = OddsAnswer;
+    const IS_IN_TURN: bool = true;
+
+    fn answer(
+        &self,
+        drive: &DriveSheet,
+        lab: &Lab,
+        listener: &AnswerListener<'_>,
+    ) -> Result<OddsAnswer, Problems> {
+        odds::measure(self, drive, lab, listener.step)
+    }
+}

@@ -2,9 +2,10 @@
 //! endurance, a parameter that is being fitted.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
-use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::{CatalogueFile, DriveRole, DriveSheet, HostSheet, locate, read_drive, read_host};
 use text::problem::{Place, Problem, Problems};
@@ -24,6 +25,68 @@ pub(super) fn drive_of(located: CatalogueFile, changes: &[Change]) -> Result<Dri
         (Err(problems), Some(plain)) => Err(not_its_own(&plain, &own).unwrap_or(problems)),
         (read, _) => read,
     }
+}
+
+/// Returns problems of changed figures at the options that changed them, with the text that the user typed; other
+/// problems as they are. Figures that a pool's file changes stay in that file.
+pub(super) fn at_options(problems: Problems, changes: &[Change]) -> Problems {
+    let at_option = |problem: Problem| {
+        let found = changes.iter().find_map(|change| {
+            let range = range_in_option(&problem, change)?;
+            Some((range, format!("{}={}", change.0, change.1)))
+        });
+        let Some((range, text)) = found else {
+            return problem;
+        };
+        let file = problem.origin.trim_end_matches(CHANGED_FILE);
+        let drive = file.rsplit('/').next().unwrap_or(file);
+        Problem {
+            origin: format!("--set on {}", drive.trim_end_matches(".toml")),
+            place: Place::Text {
+                text: text.into(),
+                range,
+            },
+            ..problem
+        }
+    };
+    Problems(problems.0.into_iter().map(at_option).collect())
+}
+
+/// Returns the place of a problem in `KEY=VALUE`; `None` if the problem is not of this change.
+fn range_in_option(problem: &Problem, (key, value): &Change) -> Option<Range<usize>> {
+    let value_at = key.len() + 1..key.len() + 1 + value.len();
+    match &problem.place {
+        Place::Whole => problem
+            .what
+            .contains(&format!("`{key}`"))
+            .then_some(0..key.len()),
+        Place::Text { text, range } if problem.origin.ends_with(CHANGED_FILE) => {
+            let document = Document::parse(&**text).ok()?;
+            // A member's key is `members.NAME.KEY`, where the name may have dots.
+            let dots = key.match_indices('.').map(|(at, _)| at + 1);
+            let keys = [0].into_iter().chain(dots);
+            let mut keys = keys.filter(|at| (*at == 0) != key.starts_with("members."));
+            keys.find_map(|at| {
+                let (key_span, item_span) = spans_of(document.as_table(), &key[at..])?;
+                let is_in = |span: &Range<usize>| span.contains(&range.start);
+                match (is_in(&key_span), item_span.filter(is_in)) {
+                    (true, _) => Some(at..key.len()),
+                    (false, Some(_)) => Some(value_at.clone()),
+                    (false, None) => None,
+                }
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Returns the places of a dotted key's last part and of its item.
+fn spans_of(table: &dyn TableLike, key: &str) -> Option<(Range<usize>, Option<Range<usize>>)> {
+    if let Some((section, rest)) = key.split_once('.') {
+        return spans_of(table.get(section)?.as_table_like()?, rest);
+    }
+    let (key, item) = table.get_key_value(key)?;
+    Some((key.span()?, item.span()))
 }
 
 /// Returns the problems of changes that name a figure of another kind of drive; `None` if there are none. Without this
@@ -83,7 +146,7 @@ pub(super) fn changed(
             return Err(Problems::whole(&located.file.origin, what));
         }
     }
-    located.file.origin.push_str(" (changed)");
+    located.file.origin.push_str(CHANGED_FILE);
     located.file.text = Arc::from(document.to_string());
     Ok(located)
 }
@@ -92,6 +155,9 @@ pub(super) fn changed(
 pub fn as_value(words: &str) -> Value {
     words.parse().unwrap_or_else(|_| Value::from(words))
 }
+
+/// End of the origin of a file with changed figures.
+const CHANGED_FILE: &str = " (changed)";
 
 /// Kind and source of a changed figure.
 pub(super) const CHANGED: (&str, &str) = ("assumed", "changed for this run");

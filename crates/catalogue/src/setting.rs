@@ -1,5 +1,6 @@
 //! Drive settings that differ from the drive's file, as the user of one run gives them.
 
+use super::change::at_options;
 use model::Span;
 use model::management::{LbaFormat, Refusal};
 use model::media::Medium;
@@ -89,7 +90,8 @@ pub(super) fn set_on(
     read: impl FnOnce(&Settings) -> Result<DriveSheet, Problems>,
 ) -> Result<DriveSheet, Problems> {
     let settings = settings.settled()?;
-    let mut sheet = read(&settings)?;
+    let read = read(&settings);
+    let mut sheet = read.map_err(|problems| at_options(problems, &settings.figures))?;
     sheet.set(&settings)?;
     Ok(sheet)
 }

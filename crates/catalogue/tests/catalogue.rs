@@ -4,6 +4,7 @@ use model::media::Medium;
 use std::fs;
 
 use proptest::prelude::*;
+use text::problem::Place;
 
 const RAM_DISK: &str = include_str!("../../../catalogue/ram/ram-disk.toml");
 const P4800X: &str = include_str!("../../../catalogue/xpoint/p4800x-375.toml");
@@ -339,5 +340,47 @@ proptest! {
             prop_assert!(!problems.render(false).is_empty());
             prop_assert!(!problems.to_string().is_empty());
         }
+    }
+}
+
+#[test]
+fn a_problem_of_a_change_is_in_the_text_that_the_user_typed() {
+    let cases = [
+        (
+            "p4800x-375",
+            "xpoint.power.limt",
+            "12W",
+            "xpoint.power.limt",
+        ),
+        ("p4800x-375", "xpoint.power.limit", "12q", "12q"),
+        ("p4800x-375", "xpoint.power.limit", "-5 W", "-5 W"),
+        ("p4800x-375", "capacity", "10", "10"),
+        ("p4800x-375", "name.first", "x", "name.first"),
+        ("p4800x-375", "nand.read", "12 W", "nand.read"),
+        (
+            "mirror(2*p4801x-100)",
+            "members.p4801x-100.0.xpoint.power.idel",
+            "2 W",
+            "xpoint.power.idel",
+        ),
+        (
+            "mirror(2*p4801x-100)",
+            "members.p4801x-100.0.xpoint.power.idle",
+            "2 q",
+            "2 q",
+        ),
+    ];
+    for (drive, key, value, marked) in cases {
+        let change = (String::from(key), String::from(value));
+        let problems = catalogue::drive_with(drive, &[change]).expect_err(key).0;
+        let [problem] = &problems[..] else {
+            panic!("{key}: {problems:?}");
+        };
+        assert!(problem.origin.starts_with("--set on p480"), "{problem}");
+        let Place::Text { text, range } = &problem.place else {
+            panic!("{key}: {problem}");
+        };
+        assert_eq!(**text, *format!("{key}={value}"));
+        assert_eq!(&text[range.clone()], marked);
     }
 }

@@ -229,7 +229,7 @@ impl ScenarioBuilder {
         let problems = problems.0.into_iter().map(|problem| {
             let changed = picked.set().find(|(key, _)| problem.what.contains(*key));
             let single = picked.set().next();
-            match changed.or(single.filter(|_| problem.origin.ends_with("(changed)"))) {
+            match changed.or(single.filter(|_| problem.origin.starts_with("--set"))) {
                 Some((key, choice)) => {
                     let what = format!("set `{key}` on {name}: {}", problem.what);
                     self.problem_at(Some(choice), what, problem.help)

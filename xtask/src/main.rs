@@ -9,6 +9,7 @@ mod portable;
 mod python;
 mod shell;
 mod soak;
+mod stores;
 mod test;
 mod tools;
 mod vendor;
@@ -22,7 +23,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test [STEP]... [--no-install]   install what the tests need, then run every step (or only those named)
   test quick                      formatting, lints, unit tests: under two minutes when built; installs nothing
-  test nightly                    what takes long: prove at more points, the soak, long fuzzing, the static binary
+  test nightly                    what takes long: prove at more points, the soak, stores, long fuzzing, the static binary
   steps                           list the steps of `test`
   vendor                          copy uPlot from npm into the page's sources, with its licence
   guest                           build the Linux that the tests of live drives boot, into target/guest
@@ -33,6 +34,7 @@ Tasks:
   bench-crash [--no-images]       crash tests: images and checks a minute, and the cost of a recording, with their goals
   soak [OPTION]...                pools served to PostgreSQL, SQLite and fio, ended by kill, power cuts, deaths of members and
                                   SIGTERM, and checked after each restart; `cargo xtask soak --help`
+  stores [OPTION]... [STORE]...   crash tests of known stores, with what each must show; `cargo xtask stores --help`
   fuzz [TARGET]... [--seconds N] [--seed N]
                                   fuzz every target (or those named) for a minute (or N seconds) each
 
@@ -54,6 +56,11 @@ fn main() -> ExitCode {
             println!("{}", soak::USAGE);
             ExitCode::SUCCESS
         }
+        ["stores", "-h" | "--help"] => {
+            println!("{}", stores::USAGE);
+            ExitCode::SUCCESS
+        }
+        ["stores", ref rest @ ..] => ended(stores::command(rest)),
         ["soak", ref rest @ ..] => ended(soak::command(rest)),
         ["bench-live", ref rest @ ..] => ended(bench_live::command(rest)),
         ["bench-crash", ref rest @ ..] => ended(bench_crash::command(rest)),

@@ -9,9 +9,9 @@ use crate::interop;
 use crate::portable;
 use crate::python;
 use crate::shell::{cargo, compile_once, include_page_engine, run as execute};
-use crate::soak;
 use crate::tools::{self, Tool};
 use crate::wasm;
+use crate::{soak, stores};
 
 /// A step of the tests.
 struct TestStep {
@@ -81,10 +81,10 @@ const STEPS: &[TestStep] = &[
 const QUICK: &[&str] = &["fmt", "clippy", "unit"];
 
 /// The steps of `nightly`: what takes long and seldom finds anything, once a day or before a release.
-const NIGHTLY: &[&str] = &["prove", "soak", "long-fuzz", "portable"];
+const NIGHTLY: &[&str] = &["prove", "soak", "stores", "long-fuzz", "portable"];
 
 /// Steps that build `drivelab` with the engine of pages, so that they share what they build.
-const USES_PAGE_ENGINE: &[&str] = &["test", "soak"];
+const USES_PAGE_ENGINE: &[&str] = &["test", "soak", "stores"];
 
 /// Names for several steps.
 const GROUPS: [(&str, &[&str]); 2] = [("quick", QUICK), ("nightly", NIGHTLY)];
@@ -111,6 +111,12 @@ const BY_NAME: &[TestStep] = &[
         what: "a pool, another each day, keeps what it acknowledged to databases and fio when its server is killed",
         needs: soak::NEEDS,
         run: soak::step,
+    },
+    TestStep {
+        name: "stores",
+        what: "known stores lose what their settings let them lose in crash tests, and hold otherwise",
+        needs: stores::NEEDS,
+        run: stores::step,
     },
     TestStep {
         name: "long-fuzz",

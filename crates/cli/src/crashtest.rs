@@ -6,6 +6,7 @@ mod guest;
 mod junit;
 mod page;
 mod record;
+mod refused;
 mod resident;
 mod second;
 mod shown;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crash::name::Name;
-use crash::search::{Class, Judgement, Limits, NoReport, judge, search};
+use crash::search::{Judgement, Limits, NoReport, judge, search};
 use crash::{Lost, Walk};
 use model::Span;
 use text::problem::Problems;
@@ -317,6 +318,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "add --list, --check CMD, --fsck, --image NAME, --keep-log FILE or --write-log-writes FILE",
         ));
     }
+    let commands = [
+        ("--check", &args.check),
+        ("--check-server", &args.check_server),
+        ("--before", &args.before),
+    ];
+    let is_empty = |it: &Option<String>| it.as_ref().is_some_and(|it| it.trim().is_empty());
+    if let Some((option, _)) = commands.iter().find(|it| is_empty(it.1)) {
+        return Err(bad(
+            format!("{option}: the command is empty"),
+            "name a command, such as 'python3 check.py'; check that its variable is set",
+        ));
+    }
     let outputs = output::requested_files([("--junit", &args.junit), ("--html", &args.html)]);
     let inputs = [
         &args.from,
@@ -482,18 +495,13 @@ fn all_images(
         ..Limits::default()
     };
     second::possible(args, source)?;
-    if !source.log.commands.iter().any(crash::log::Command::writes) {
-        return Err(bad(
-            "the log has no writes, so there is nothing to check",
-            "name a log of a client that has written; one that was cut short before its first write is of no use",
-        ));
-    }
+    refused::without_writes(source)?;
     let mut checker = checker(args, source, command, Some(&stop))?;
     let report = search(&source.log, source.how, limits, &mut checker);
     let seconds = checker.seconds();
     let report = report.map_err(|why| match why {
         NoReport::CheckFailed(why) => Failure::Failed(why),
-        NoReport::FailsAtEnd(class, line) => refused(class, &line),
+        NoReport::FailsAtEnd(class, line) => refused::at_end(source, command, class, &line),
     })?;
     let causes: Vec<Option<FailureCause>> = { report.failures.iter() }
         .map(|it| FailureCause::from_failure(source, it, &mut |walk| checker.files(walk)))
@@ -545,14 +553,4 @@ fn all_images(
         1 => Err(Failure::Verdict("1 rule does not hold".into())),
         count => Err(Failure::Verdict(format!("{count} rules do not hold"))),
     }
-}
-
-fn refused(class: Class, line: &str) -> Failure {
-    bad(
-        format!(
-            "--check fails on the image of the orderly end, with all that was written: {}",
-            ::crashtest::report::words(class, line)
-        ),
-        "the checker must accept the last image (`--from LOG --image end`); correct it, or record again",
-    )
 }

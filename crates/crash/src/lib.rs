@@ -3,13 +3,14 @@
 //!
 //! [`log`] is the recording of one drive. [`moments`] walks through it and stops where a power cut can leave a new
 //! image; there, any subset of the undecided [`Piece`]s may be lost. [`choice`] lists subsets, [`image`] applies them,
-//! and [`name`] names them. [`search`] calls a check for each image, [`shrink`] reduces failures, and [`needs`]
+//! and [`name`] names them. [`search`] calls a [`check`] for each image, [`shrink`] reduces failures, and [`needs`]
 //! determines which kind of loss a failure needs. [`ext4`] and [`xfs`] name the files and structures that lost [`places`] belong to, and
 //! [`context`] the acknowledgements and flushes around them.
 //!
 //! There are no files, clocks or threads: the same log and seed give the same images, names, order and verdicts. Not
 //! modelled: sectors that become unreadable, pieces that read as garbage, a second power cut during recovery.
 
+pub mod check;
 pub mod choice;
 pub mod context;
 pub mod ext4;
@@ -23,6 +24,7 @@ pub mod moments;
 pub mod name;
 pub mod needs;
 pub mod places;
+mod reduce;
 pub mod search;
 pub mod shrink;
 pub mod xfs;

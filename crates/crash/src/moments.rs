@@ -88,7 +88,7 @@ pub struct Walk<'a> {
     log: &'a Log,
     how: Assumptions,
     /// By number of the command: its position in the order in which writes apply.
-    ranks: Vec<usize>,
+    ranks: Arc<[usize]>,
     moment: Moment,
     stopped: bool,
     ended: bool,
@@ -263,7 +263,7 @@ impl<'a> Walk<'a> {
     fn submitted(&mut self, number: u32) {
         let command = &self.log.commands[number as usize];
         if self.has(Bug::OrderOfSubmission) {
-            self.ranks[number as usize] = command.submitted;
+            Arc::make_mut(&mut self.ranks)[number as usize] = command.submitted;
         }
         let rank = self.ranks[number as usize];
         let ranks = &self.ranks;

@@ -1,107 +1,21 @@
 //! Tries images with a check until all are tried or a limit is reached, and reduces failures.
 //!
-//! The budget is distributed over the moments in rounds: round `r` tries up to `2^r` images of each moment, so a
-//! truncated search has covered the whole log. Equal images with the same acknowledgements and tries are checked once.
+//! The images are distributed over the moments in rounds: round `r` tries up to `2^r` images of each moment, the first
+//! round the one that loses nothing. A round visits the moments in [`levels`], each of which halves the distances, so a
+//! search that is stopped has covered the log evenly. Equal images with the same acknowledgements and tries are checked
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::rc::Rc;
 
+pub use crate::check::{Case, Check, Class, Counts, Judgement, case, judge};
 use crate::choice::{all_of, choices};
-use crate::image::Fork;
 use crate::log::Log;
 use crate::lost::Lost;
 use crate::moments::{Assumptions, Moment, Walk};
 use crate::name::name;
 use crate::needs::{Loss, Needs};
-use crate::shrink::smallest;
-
-/// Maximum number of checks for reducing one failure.
-const REDUCING: usize = 200;
-
-/// Maximum number of earlier moments that are tried for a reduced failure.
-const EARLIER: u32 = 32;
-
-/// Kind of failure.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Class {
-    /// An acknowledged operation is lost.
-    Lost,
-    /// Wrong or mixed data.
-    Corrupt,
-    /// The program does not start.
-    Unopenable,
-    /// Another rule is violated.
-    Rule,
-    /// The check itself crashed.
-    Crashed,
-    /// The check does not end.
-    Hangs,
-    /// The file system has errors after a mount.
-    Fsck,
-    /// The image passes, but not after a second power cut during the recovery of the check.
-    SecondCut,
-}
-
-impl Class {
-    /// Returns the word for reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Class::Lost => "lost",
-            Class::Corrupt => "corrupt",
-            Class::Unopenable => "unopenable",
-            Class::Rule => "rule",
-            Class::Crashed => "crashed",
-            Class::Hangs => "hangs",
-            Class::Fsck => "fsck",
-            Class::SecondCut => "second cut",
-        }
-    }
-}
-
-/// Result of checking an image.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Judgement {
-    /// The image is consistent.
-    Sound,
-    /// The check does not apply to this image.
-    Skipped,
-    /// The image is inconsistent, with one line on the reason.
-    Failed(Class, String),
-}
-
-/// An image that must be checked.
-#[derive(Debug)]
-pub struct Case<'a> {
-    /// Name of the image.
-    pub name: String,
-    /// Contents of the image.
-    pub image: Fork,
-    /// Tokens that were acknowledged before the cut.
-    pub acks: &'a [String],
-    /// Tokens that were begun before the cut.
-    pub tries: &'a [String],
-}
-
-/// Judges images.
-pub trait Check {
-    /// Judges these images, in order.
-    ///
-    /// # Errors
-    /// The reason why they cannot be judged.
-    fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String>;
-
-    /// Called between checks: returns whether to continue. `share` of the planned work is done.
-    fn goes_on(&mut self, _counts: &Counts, _share: f64) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
-/// Checks one image at a time.
-impl<F: FnMut(&Case<'_>) -> Judgement> Check for F {
-    fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
-        Ok(cases.iter().map(self).collect())
-    }
-}
+use crate::reduce::{Trial, ranges};
 
 /// Limits of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,27 +36,6 @@ impl Default for Limits {
             seed: 1,
         }
     }
-}
-
-/// Counts of a search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// Number of moments.
-    pub moments: u32,
-    /// Number of moments at which all images were tried.
-    pub exhausted: u32,
-    /// Number of images that were made.
-    pub tried: u64,
-    /// Number of images equal to another with the same acknowledgements.
-    pub equal: u64,
-    /// Number of images that were checked.
-    pub checked: u64,
-    /// Number of images that the check did not judge.
-    pub skipped: u64,
-    /// Number of images that failed.
-    pub failed: u64,
-    /// Number of failures that did not repeat.
-    pub flaky: u64,
 }
 
 /// Counts of a moment.
@@ -222,7 +115,29 @@ struct Search<'a, 'c> {
     seen: BTreeSet<(u128, usize, usize)>,
     found: BTreeMap<Alike, UnreducedFailure>,
     flaky: Vec<String>,
+    /// Images that wait for their check.
+    waiting: Vec<WaitingImage<'a>>,
     stopped: bool,
+}
+
+/// An image that waits for its check.
+struct WaitingImage<'a> {
+    walk: Rc<Walk<'a>>,
+    lost: Lost,
+    case: Case<'a>,
+}
+
+/// Returns the numbers of `count` moments in the order of a round. Each level has those with the same number of trailing
+/// zero bits: every 2^k-th moment is visited before any between them. So after `n` moments, no two neighbours among
+/// those that were visited are more than `4 * count / n` apart. A level is in the order of the log, because a walk only
+/// goes forward.
+pub fn levels(count: u32) -> impl Iterator<Item = impl Iterator<Item = u32>> {
+    let top = u32::BITS - count.leading_zeros();
+    let level = move |zeros: u32| {
+        let first = 1_u32 << zeros;
+        (first..=count).step_by((first as usize) << 1)
+    };
+    (0..top).rev().map(level)
 }
 
 /// Tries the images of a log.
@@ -244,6 +159,7 @@ pub fn search(
         seen: BTreeSet::new(),
         found: BTreeMap::new(),
         flaky: Vec::new(),
+        waiting: Vec::new(),
         stopped: false,
     };
     search.check_end()?;
@@ -256,27 +172,6 @@ pub fn search(
         flaky: search.flaky,
         stopped: search.stopped,
     })
-}
-
-/// Judges one image.
-///
-/// # Errors
-/// The reason why it cannot be judged.
-pub fn judge(walk: &Walk<'_>, lost: &Lost, check: &mut dyn Check) -> Result<Judgement, String> {
-    let judged = check.check(&[case(walk, lost)])?;
-    let one = judged.into_iter().next();
-    one.ok_or_else(|| String::from("the check judged nothing"))
-}
-
-/// Returns the image of a loss, to be checked.
-pub fn case<'a>(walk: &Walk<'a>, lost: &Lost) -> Case<'a> {
-    let (log, moment) = (walk.log(), walk.moment());
-    Case {
-        name: name(walk, lost),
-        image: walk.image(lost),
-        acks: &log.acks[..moment.acks],
-        tries: &log.tries[..moment.tries],
-    }
 }
 
 impl<'a> Search<'a, '_> {
@@ -300,39 +195,50 @@ impl<'a> Search<'a, '_> {
         let mut done = 0;
         loop {
             let upto = 2 * done + 1;
-            let mut some_left = false;
+            let goes_on = self.round(done, upto)?;
+            self.judge_waiting()?;
+            match goes_on {
+                Some(true) if upto < most => done = upto,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Tries the images `done` to `upto` of each moment. Returns whether more images are left; `None` at a limit.
+    fn round(&mut self, done: usize, upto: usize) -> Result<Option<bool>, NoReport> {
+        let (mut some_left, mut visited) = (false, 0);
+        for level in levels(self.counts.moments) {
             let mut walk = self.start.clone();
-            while walk.advance().is_some() {
+            for number in level {
+                while walk.moment().number < number && walk.advance().is_some() {}
                 let all = all_of(walk.undecided().len());
-                let share = self.share(done, upto, walk.moment());
+                let share = self.share(done, upto, visited);
+                visited += 1;
                 if self.check.goes_on(&self.counts, share).is_break() {
                     self.stopped = true;
-                    return Ok(());
+                    return Ok(None);
                 }
                 let limit = all.unwrap_or(self.limits.sampled);
                 if limit > done {
                     let lost = choices(&walk, upto.min(limit), self.limits.seed);
-                    if !self.turn(&walk, lost.get(done..).unwrap_or_default())? {
-                        return Ok(());
+                    if !self.turn(&walk, lost.get(done..).unwrap_or_default(), share)? {
+                        return Ok(None);
                     }
                 }
-                let of_moment = &mut self.moments[walk.moment().number as usize - 1];
+                let of_moment = &mut self.moments[number as usize - 1];
                 of_moment.acks = walk.moment().acks;
                 of_moment.exhausted = all.is_some_and(|all| all <= upto);
                 let newly = all.is_some_and(|all| all > done && all <= upto);
                 self.counts.exhausted += u32::from(newly);
                 some_left |= limit > upto;
             }
-            if !some_left || upto >= most {
-                return Ok(());
-            }
-            done = upto;
         }
+        Ok(Some(some_left))
     }
 
-    /// Returns the share of this round that is done.
-    fn share(&self, done: usize, upto: usize, moment: Moment) -> f64 {
-        let of_round = f64::from(moment.number) / f64::from(self.counts.moments.max(1));
+    /// Returns the share of the planned work that is done after some moments of this round.
+    fn share(&self, done: usize, upto: usize, visited: u32) -> f64 {
+        let of_round = f64::from(visited) / f64::from(self.counts.moments.max(1));
         let before = done as f64 / (upto + 1) as f64;
         let by_rounds = before + of_round * (1.0 - before) / 2.0;
         let by_images = self.counts.tried as f64 / self.limits.images as f64;
@@ -340,9 +246,9 @@ impl<'a> Search<'a, '_> {
     }
 
     /// Tries these images of a moment. Returns whether more may be tried.
-    fn turn(&mut self, walk: &Walk<'a>, lost: &[Lost]) -> Result<bool, NoReport> {
-        let moment = walk.moment();
-        let (mut cases, mut of_cases) = (Vec::new(), Vec::new());
+    fn turn(&mut self, walk: &Walk<'a>, lost: &[Lost], share: f64) -> Result<bool, NoReport> {
+        let (moment, batch) = (walk.moment(), self.check.batch());
+        let mut shared = None;
         let mut more = true;
         for lost in lost {
             if self.counts.tried >= self.limits.images {
@@ -352,28 +258,52 @@ impl<'a> Search<'a, '_> {
             self.counts.tried += 1;
             self.moments[moment.number as usize - 1].tried += 1;
             let image = walk.image(lost);
-            if self.seen.insert((image.sum(), moment.acks, moment.tries)) {
-                let mut case = case(walk, &Lost::nothing(0));
-                (case.name, case.image) = (name(walk, lost), image);
-                cases.push(case);
-                of_cases.push(lost);
-            } else {
+            if !self.seen.insert((image.sum(), moment.acks, moment.tries)) {
                 self.counts.equal += 1;
+                continue;
+            }
+            let mut case = case(walk, &Lost::nothing(0));
+            (case.name, case.image) = (name(walk, lost), image);
+            let walk = shared.get_or_insert_with(|| Rc::new(walk.clone()));
+            self.waiting.push(WaitingImage {
+                walk: Rc::clone(walk),
+                lost: lost.clone(),
+                case,
+            });
+            if batch.is_some_and(|batch| self.waiting.len() >= batch) {
+                self.judge_waiting()?;
+                if self.check.goes_on(&self.counts, share).is_break() {
+                    (self.stopped, more) = (true, false);
+                    break;
+                }
             }
         }
+        if batch.is_none() {
+            self.judge_waiting()?;
+        }
+        Ok(more)
+    }
+
+    /// Judges the images that wait.
+    fn judge_waiting(&mut self) -> Result<(), NoReport> {
+        let (mut cases, mut of_cases) = (Vec::new(), Vec::new());
+        for WaitingImage { walk, lost, case } in self.waiting.drain(..) {
+            cases.push(case);
+            of_cases.push((walk, lost));
+        }
         if cases.is_empty() {
-            return Ok(more);
+            return Ok(());
         }
         let judged = self.check.check(&cases).map_err(NoReport::CheckFailed)?;
-        for ((case, lost), judged) in cases.iter().zip(of_cases).zip(judged) {
+        for ((case, (walk, lost)), judged) in cases.iter().zip(of_cases).zip(judged) {
             self.counts.checked += 1;
             match judged {
                 Judgement::Sound => {}
                 Judgement::Skipped => self.counts.skipped += 1,
-                Judgement::Failed(class, line) => self.failed(walk, lost, case, class, &line)?,
+                Judgement::Failed(class, line) => self.failed(&walk, &lost, case, class, &line)?,
             }
         }
-        Ok(more)
+        Ok(())
     }
 
     fn failed(
@@ -456,18 +386,18 @@ impl<'a> Search<'a, '_> {
         let Some(walk) = self.start.clone().go_to(found.moment) else {
             return Ok(None);
         };
-        let mut trial = Trial {
-            check: &mut *self.check,
-            class: found.class,
-            left: REDUCING,
-            error: None,
-        };
+        let before = &self.moments[..found.moment as usize - 1];
+        let passed = before.iter().rposition(|it| it.tried > 0 && it.failed == 0);
+        let mut trial = Trial::new(&mut *self.check, found.class);
         let lost = trial.fewer(&walk, &found.lost);
-        let (walk, lost) = trial.earlier(&self.start, walk, lost);
-        let error = trial.error.take();
-        if let Some(why) = error {
-            return Err(NoReport::CheckFailed(why));
-        }
+        let (walk, lost) = match lost.count() {
+            0 => {
+                let passed = passed.map_or(0, |it| it as u32 + 1);
+                (trial.first(&self.start, walk, passed), lost)
+            }
+            _ => trial.earlier(&self.start, walk, lost),
+        };
+        trial.result().map_err(NoReport::CheckFailed)?;
         let Judgement::Failed(class, line) = self.judge(&walk, &lost)? else {
             return Ok(None);
         };
@@ -481,108 +411,6 @@ impl<'a> Search<'a, '_> {
             needs: Needs::from_loss(&walk, &lost),
         }))
     }
-}
-
-/// Checks whether smaller images fail in the same way.
-struct Trial<'c> {
-    check: &'c mut dyn Check,
-    class: Class,
-    left: usize,
-    error: Option<String>,
-}
-
-impl Trial<'_> {
-    fn fails(&mut self, walk: &Walk<'_>, lost: &Lost) -> bool {
-        if self.left == 0 || self.error.is_some() {
-            return false;
-        }
-        self.left -= 1;
-        match judge(walk, lost, self.check) {
-            Ok(Judgement::Failed(class, _)) => class == self.class,
-            Ok(_) => false,
-            Err(why) => {
-                self.error = Some(why);
-                false
-            }
-        }
-    }
-
-    /// Reduces the loss: fewer lost writes; then, if possible, no torn writes; then fewer pieces of the torn ones.
-    fn fewer(&mut self, walk: &Walk<'_>, lost: &Lost) -> Lost {
-        let pieces = walk.undecided();
-        let all: Vec<usize> = (0..pieces.len()).filter(|it| lost.contains(*it)).collect();
-        let mut commands: Vec<u32> = all.iter().map(|it| pieces[*it].command).collect();
-        commands.dedup();
-        let of = |commands: &[u32], whole: bool| {
-            Lost::from_fn(pieces.len(), |it| {
-                commands.contains(&pieces[it].command) && (whole || lost.contains(it))
-            })
-        };
-        let commands = smallest(&commands, |some| self.fails(walk, &of(some, false)));
-        let best = of(&commands, false);
-        let whole = of(&commands, true);
-        if best == whole || self.fails(walk, &whole) {
-            return whole;
-        }
-        let all: Vec<usize> = all.into_iter().filter(|it| best.contains(*it)).collect();
-        let these = |some: &[usize]| Lost::from_fn(pieces.len(), |it| some.contains(&it));
-        let few = smallest(&all, |some| self.fails(walk, &these(some)));
-        these(&few)
-    }
-
-    /// Returns the first moment at which the same loss fails.
-    fn earlier<'a>(&mut self, start: &Walk<'a>, last: Walk<'a>, lost: Lost) -> (Walk<'a>, Lost) {
-        let id = |walk: &Walk<'_>, index: usize| {
-            let piece = &walk.undecided()[index];
-            (piece.command, piece.part)
-        };
-        let indices = 0..last.undecided().len();
-        let wanted: BTreeSet<(u32, u32)> = { indices.filter(|it| lost.contains(*it)) }
-            .map(|it| id(&last, it))
-            .collect();
-        let (mut walk, mut tried) = (start.clone(), 0);
-        // If nothing is lost, the first moment in order is the first that was found.
-        while !wanted.is_empty() && tried < EARLIER && walk.advance().is_some() {
-            if walk.moment().number >= last.moment().number {
-                break;
-            }
-            let same = Lost::from_fn(walk.undecided().len(), |it| wanted.contains(&id(&walk, it)));
-            if same.count() < wanted.len() {
-                continue;
-            }
-            tried += 1;
-            if self.fails(&walk, &same) {
-                return (walk, same);
-            }
-        }
-        (last, lost)
-    }
-}
-
-/// Returns the lost ranges by command.
-fn ranges(walk: &Walk<'_>, lost: &Lost) -> Vec<(u32, Vec<(u64, u64)>)> {
-    let mut list: Vec<(u32, Vec<(u64, u64)>)> = Vec::new();
-    for (index, piece) in walk.undecided().iter().enumerate() {
-        if !lost.contains(index) {
-            continue;
-        }
-        if list
-            .last()
-            .is_none_or(|(command, _)| *command != piece.command)
-        {
-            list.push((piece.command, Vec::new()));
-        }
-        let Some((_, ranges)) = list.last_mut() else {
-            continue;
-        };
-        for &(start, end) in &piece.extents {
-            match ranges.last_mut() {
-                Some(last) if last.1 == start => last.1 = end,
-                _ => ranges.push((start, end)),
-            }
-        }
-    }
-    list
 }
 
 fn without_digits(line: &str) -> String {

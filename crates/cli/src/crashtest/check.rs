@@ -25,6 +25,9 @@ use crate::stop::Stop;
 /// Maximum bytes of a checker's output that are searched for the last line.
 const OUTPUT: u64 = 64 << 10;
 
+/// Images that are judged together, so that all processors have work. The budget is compared after each batch.
+const BATCH: usize = 16;
+
 /// Maximum pause between two checks for the end of a checker.
 const PAUSE: Duration = Duration::from_millis(4);
 
@@ -174,6 +177,10 @@ impl Check for Checker<'_> {
         Ok(judged)
     }
 
+    fn batch(&self) -> Option<usize> {
+        Some(BATCH)
+    }
+
     fn goes_on(&mut self, counts: &Counts, share: f64) -> ControlFlow<()> {
         let elapsed = self.begin.elapsed();
         if elapsed > self.budget {
@@ -287,7 +294,16 @@ pub(super) fn last_line(mut file: File) -> io::Result<String> {
     file.read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-    Ok(line.unwrap_or_default().chars().take(200).collect())
+    Ok(printable(line.unwrap_or_default()))
+}
+
+/// Returns the first 200 characters of a line, with `?` for those that a terminal does not print.
+pub(super) fn printable(line: &str) -> String {
+    let is_printed = |it: char| !it.is_control() && it != char::REPLACEMENT_CHARACTER;
+    let shown = line.chars().take(200);
+    shown
+        .map(|it| if is_printed(it) { it } else { '?' })
+        .collect()
 }
 
 /// Returns what a checker has found, from its end and its last lines.
@@ -314,7 +330,14 @@ pub(super) fn judgement(status: ExitStatus, said: String, complained: String) ->
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
     };
     let line = [said, complained].into_iter().find(|line| !line.is_empty());
-    Judgement::Failed(class, line.unwrap_or(ending))
+    let line = line.unwrap_or_else(|| ending.clone());
+    // A shell that cannot run a command, or does not understand it.
+    match (status.code(), class) {
+        (Some(126 | 127 | 2), Class::Rule) if line.starts_with("sh: ") => {
+            Judgement::Failed(class, format!("{ending}: {line}"))
+        }
+        _ => Judgement::Failed(class, line),
+    }
 }
 
 #[cfg(test)]
@@ -343,5 +366,9 @@ mod tests {
         assert_eq!(class(exit(0), "lost 57"), Some(Class::Lost));
         assert_eq!(class(exit(1), "corrupt: block 7"), Some(Class::Corrupt));
         assert_eq!(class(ExitStatus::from_raw(11), ""), Some(Class::Crashed));
+        let missing = judgement(exit(127), String::new(), "sh: 1: x: not found".into());
+        let line = "exit code 127: sh: 1: x: not found";
+        assert_eq!(missing, Judgement::Failed(Class::Rule, line.into()));
+        assert_eq!(printable("a\tb\u{1b}[1m\u{fffd}"), "a?b?[1m?");
     }
 }

@@ -84,6 +84,14 @@ impl ProgramRecording {
     pub(super) fn make(args: &Args, drive: &str) -> Result<ProgramRecording, Failure> {
         let executor = Executor::new(args)?;
         let sheet = crate::drive::load(drive, &Settings::default())?;
+        if sheet.pool.is_some() && matches!(executor, Executor::Guest(..)) {
+            return Err(bad(
+                format!(
+                    "{drive}: a pool, whose file system cannot be recorded: the log begins with data that only its members have"
+                ),
+                "name a drive, or use the pool without a file system: --fs none; `drivelab prove` tests pools",
+            ));
+        }
         let folder = super::temporary_folder();
         let folder = folder.map_err(|error| Failure::failed("making a temporary folder", error))?;
         let log = match &args.keep_log {
@@ -209,12 +217,7 @@ impl ProgramRecording {
             .open(self.folder.path().join("output"))
             .map_err(failed)?;
         let child = self.spawn(args, &uri, &output).map_err(failed)?;
-        let child = child.map_err(|error| {
-            bad(
-                format!("{}: cannot be started: {error}", self.program),
-                "name a program after `--`, with its arguments; for a line of shell, -- sh -c 'LINE'",
-            )
-        })?;
+        let child = child.map_err(|error| self.not_started(&error.to_string()))?;
         let status = serve(&mut server, stop, |go_on| wait(child, go_on)).map_err(failed)?;
         stop.finish()?;
         match status.success() {
@@ -280,15 +283,25 @@ impl ProgramRecording {
                         other => Err(guest.unexpected(other)),
                     }
                 }
-                (_, Some(Message::Ended(_) | Message::Done)) => Ok(first),
+                (_, Some(Message::Ended(_) | Message::NotStarted(_) | Message::Done)) => Ok(first),
                 _ => Err(guest.unexpected(first)),
             }
         });
         stop.finish()?;
         match heard.map_err(failed)? {
             Some(Message::Ended(ending)) => Ok(Some(ending)),
+            Some(Message::NotStarted(why)) => Err(self.not_started(&why)),
             _ => Ok(None),
         }
+    }
+
+    /// Returns the failure of a program that cannot be started.
+    fn not_started(&self, why: &str) -> Failure {
+        bad(
+            format!("{}: cannot be started: {why}", self.program),
+            "name a program after `--`, with its arguments: an executable file, by its path or in PATH; for a line of \
+             shell, -- sh -c 'LINE'",
+        )
     }
 
     /// Returns the job of a guest.

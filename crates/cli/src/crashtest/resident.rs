@@ -97,7 +97,7 @@ pub(super) fn judgement(answer: &str) -> Judgement {
         Some("fsck") => Class::Fsck,
         _ => Class::Rule,
     };
-    let line = answer.chars().take(200).collect::<String>();
+    let line = super::check::printable(answer);
     Judgement::Failed(
         class,
         if line.is_empty() {

@@ -17,6 +17,7 @@ mod recipes;
 mod rig;
 mod robust;
 mod second;
+mod stores;
 mod tiers;
 mod tls;
 mod vhost_user;

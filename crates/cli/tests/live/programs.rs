@@ -190,6 +190,28 @@ fn what_fails_in_a_guest_says_so() {
         assert_eq!(found, code, "{args:?} {line}: {said}");
         assert!(said.contains(part), "{args:?} {line}: {said}");
     }
+    // Without a guest, the same exit code and words.
+    fs::write(place.path().join("text"), "not a program").expect("written");
+    for (name, part) in [
+        ("/no/such/program", "No such file"),
+        ("./text", "Permission denied"),
+    ] {
+        for fs in ["ext4", "none"] {
+            let (code, said) = place.run(&[&check[..], &["--fs", fs, "--", name]].concat());
+            assert_eq!(code, 2, "{name} {fs}: {said}");
+            let line = format!("error: {name}: cannot be started: {part}");
+            assert!(said.contains(&line), "{name} {fs}: {said}");
+        }
+    }
+    let pool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pools/optane-mirror.toml");
+    let pool = pool.to_str().expect("a path");
+    let (code, said) = place.run(&[&[pool, "--check", "true"][..], &program("true")].concat());
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("a pool, whose file system cannot be recorded"),
+        "{said}"
+    );
+    assert!(said.contains("--fs none"), "{said}");
     let hangs = [
         "950pro-256",
         "--limit",

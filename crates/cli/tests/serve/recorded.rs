@@ -243,6 +243,23 @@ fn what_cannot_be_recorded_or_tested_is_bad_input() {
             &["--check", "exit 11"][..],
             "fails on the image of the orderly end",
         ),
+        (&["--check", "./no-such"], "cannot be started: "),
+        (&["--check", "/etc/passwd"], "name an executable file"),
+        (&["--check", "it's"], "does not understand the command"),
+        (&["--check", " "], "--check: the command is empty"),
+        (
+            &["--check-server", ""],
+            "--check-server: the command is empty",
+        ),
+        (
+            &["--check-server", "./no-such"],
+            "--check-server ./no-such: the checker cannot be started",
+        ),
+        // A terminal prints no control characters of a checker.
+        (
+            &["--check", r"printf '\033\001ab\377'; exit 3"],
+            "rule: ??ab?",
+        ),
         (&["--image", "999"], "there is no moment 999"),
         (&["--image", "x"], "is not the name of an image"),
         (&["--list", "--drive", "xyzzy"], "xyzzy"),
@@ -257,7 +274,11 @@ fn what_cannot_be_recorded_or_tested_is_bad_input() {
     std::fs::write(&short, &bytes[..160]).expect("written");
     let (code, said) = crashtest(&short, &["--check", "true"]);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("the log has no writes"), "{said}");
+    assert!(said.contains("short.dlog: the log has no writes"), "{said}");
+    let folder = recorded.folder.path();
+    let (code, said) = crashtest(folder, &["--check", "true"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("directory"), "{said}");
     let broken = recorded.path("broken.dlog");
     bytes[200] ^= 1;
     std::fs::write(&broken, bytes).expect("written");

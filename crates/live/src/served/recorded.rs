@@ -16,7 +16,7 @@ use crash::{EventKind, Head};
 use model::{Command, Completion, Op, Time};
 use tier::DriveConfig;
 
-use super::{Outcome, Reply, ServedDevice};
+use super::{Machine, Outcome, Reply, ServedDevice};
 use crate::setup::StoreChoice;
 use crate::tokens::TokenPipe;
 
@@ -132,6 +132,12 @@ impl ServedDevice {
 
     /// Logs the existing data of the drive, without pages of zeroes.
     fn record_base(&mut self, recorder: &mut Recorder) -> io::Result<()> {
+        if matches!(self.machine, Machine::Pool(_)) {
+            return Err(io::Error::other(
+                "a log begins with the data of the store, and those of a pool are with its members: record a pool \
+                 without --store",
+            ));
+        }
         let mut chunk = vec![0; CHUNK];
         let mut at = 0;
         while at < self.bytes {

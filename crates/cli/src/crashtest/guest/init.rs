@@ -223,7 +223,7 @@ fn prepare(job: &Job) -> io::Result<()> {
     give_to_user(job)?;
     say(&Message::Ready(release()));
     if !job.program.is_empty() {
-        say(&Message::Ended(run(job, "/dev/vda")?));
+        say(&run(job, "/dev/vda")?);
     }
     unmount_drive()?;
     say(&Message::Done);
@@ -236,10 +236,10 @@ fn record(job: &Job) -> io::Result<()> {
         mount_drive("/dev/vda", &job.mount, job.eager),
     )?;
     say(&Message::Ready(release()));
-    let ending = run(job, "/dev/vda")?;
+    let ended = run(job, "/dev/vda")?;
     // An orderly end: what nobody has synchronized is written now, and this is recorded too.
     unmount_drive()?;
-    say(&Message::Ended(ending));
+    say(&ended);
     Ok(())
 }
 
@@ -293,7 +293,8 @@ fn judge(
                 ("DRIVELAB_TRIES".to_owned(), at(&order.tries)),
                 ("DRIVELAB_IMAGE".to_owned(), order.name.clone()),
             ]);
-            let (mut child, files) = start(&checked, device)?;
+            let (child, files) = start(&checked, device)?;
+            let mut child = doing("sh", child)?;
             let status = wait(&mut child, Duration::from_millis(job.limit_ms))?;
             let message = match status {
                 Some(status) => Message::Ended(ending(status, files)?),
@@ -455,15 +456,14 @@ fn account(name: &str) -> io::Result<(u32, u32, String)> {
 /// Files with the standard output and the standard error of a program.
 type Outputs = [File; 2];
 
-fn start(job: &Job, device: &str) -> io::Result<(Child, Outputs)> {
+/// Starts the job's program; the inner error is its own.
+fn start(job: &Job, device: &str) -> io::Result<(io::Result<Child>, Outputs)> {
     let files = [new_output("stdout")?, new_output("stderr")?];
     let mut command = command(job, device)?;
     command
         .stdout(files[0].try_clone()?)
         .stderr(files[1].try_clone()?);
-    let name = job.program.first().map_or("", String::as_str);
-    let child = doing(&format!("{name}: cannot be started"), command.spawn())?;
-    Ok((child, files))
+    Ok((command.spawn(), files))
 }
 
 /// Makes a file for the output of a program.
@@ -522,10 +522,13 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     })
 }
 
-fn run(job: &Job, device: &str) -> io::Result<ProgramEnd> {
-    let (mut child, files) = start(job, device)?;
-    let status = child.wait()?;
-    ending(status, files)
+/// Runs the job's program to its end; returns the message on it.
+fn run(job: &Job, device: &str) -> io::Result<Message> {
+    let (child, files) = start(job, device)?;
+    Ok(match child {
+        Ok(mut child) => Message::Ended(ending(child.wait()?, files)?),
+        Err(error) => Message::NotStarted(error.to_string()),
+    })
 }
 
 fn ending(status: ExitStatus, [mut out, mut errors]: Outputs) -> io::Result<ProgramEnd> {

@@ -117,6 +117,8 @@ pub(in crate::crashtest) enum Message {
     Ready(String),
     /// The program has ended.
     Ended(ProgramEnd),
+    /// The program cannot be started, for this reason.
+    NotStarted(String),
     /// Answer of the resident checker.
     Answered(String),
     /// The resident checker has ended, for this reason.

@@ -1,0 +1,371 @@
+//! `cargo xtask stores`: crash tests of known stores, with the settings that lose and the controls that must hold.
+//!
+//! The rows are those of `docs/crashtest/stores/rows.csv`: what each must show was written before it ran. A row whose
+//! tool is missing is reported as skipped. Controls are also run with more transactions, and with several seeds, to
+//! count how many images of them hold. Not covered: stores that need a program of their own (PostgreSQL, bbolt, etcd,
+//! redb); docs/crashtest.md says how these were run.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::shell::{cargo, find, program, root, run, target};
+use crate::tools;
+
+/// Text of the options.
+pub(crate) const USAGE: &str = "\
+Usage: cargo xtask stores [OPTION]... [STORE]...
+
+  --controls           only the rows that must hold, with five times as many transactions
+  --budget SECONDS     time of the checks of a row [default: 60]
+  --seeds N            run each row with the seeds 1 to N [default: 1]
+  --binary FILE        the drivelab to test [default: builds target/debug/drivelab]
+
+STORE is a store of docs/crashtest/stores/rows.csv, such as sqlite [default: all]. DRIVELAB_STORES_PYTHON names a Python
+with the packages lmdb, plyvel and bsddb3 [default: /usr/bin/python3].
+
+Exit code 1: a row shows something else than what is expected.";
+
+/// Tools of the step of `cargo xtask test nightly`.
+pub(crate) const NEEDS: &[&tools::Tool] = &[&tools::CC, &tools::PYTHON];
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StoreRow {
+    store: String,
+    setting: String,
+    options: Vec<String>,
+    transactions: u32,
+    pause: String,
+    /// Program, or module after `python:`; empty for none.
+    tool: String,
+    /// Class of a failure that must be found, or `held`.
+    expected: String,
+    needs: String,
+    /// Class that no failure may have.
+    never: String,
+}
+
+/// Parsed options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StoreOptions {
+    controls: bool,
+    budget: u32,
+    seeds: u32,
+    binary: Option<PathBuf>,
+    stores: Vec<String>,
+}
+
+/// Failures and number of images of a crash test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct StoreResult {
+    /// Class and needs of each failure.
+    failures: Vec<(String, String)>,
+    checked: u64,
+}
+
+/// Runs the rows that `args` names.
+pub(crate) fn command(args: &[&str]) -> Result<(), String> {
+    let options = options(args)?;
+    let path = root().join("docs/crashtest/stores/rows.csv");
+    let text = std::fs::read_to_string(&path).map_err(|it| format!("{}: {it}", path.display()))?;
+    let rows = rows(&text)?;
+    let known = |name: &String| rows.iter().any(|row| row.store == *name);
+    if let Some(name) = options.stores.iter().find(|it| !known(it)) {
+        return Err(format!("there is no store `{name}` in {}", path.display()));
+    }
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => {
+            run(&mut cargo("build -p drivelab"))?;
+            target().join("debug/drivelab")
+        }
+    };
+    let (mut wrong, mut held, mut images) = (Vec::new(), 0, 0);
+    let chosen = rows.iter().filter(|row| {
+        let is_named = options.stores.is_empty() || options.stores.contains(&row.store);
+        is_named && (!options.controls || row.expected == "held")
+    });
+    for row in chosen {
+        let name = format!("{} {} {}", row.store, row.setting, row.options.join(" "));
+        if !has(&row.tool) {
+            println!("SKIPPED  {}: {} is not installed", name.trim(), row.tool);
+            continue;
+        }
+        for seed in 1..=options.seeds {
+            let said = crashtest_output(row, &options, &binary, seed)?;
+            let result = result(&said);
+            let verdict = match differs(row, &result) {
+                None => "as expected",
+                Some(_) => "WRONG",
+            };
+            println!(
+                "{verdict:11} {}, seed {seed}: {}",
+                name.trim(),
+                words(&result)
+            );
+            if row.expected == "held" {
+                (held, images) = (held + 1, images + result.checked);
+            }
+            if let Some(why) = differs(row, &result) {
+                wrong.push(format!("{}: {why}:\n{said}", name.trim()));
+            }
+        }
+    }
+    println!("controls: {held} runs, {images} images checked");
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(wrong.join("\n")),
+    }
+}
+
+/// The step of `cargo xtask test nightly`.
+pub(crate) fn step(install: bool) -> Result<(), String> {
+    if install {
+        crate::guest::prepare()?;
+    }
+    match target().join("guest/linux").is_file() {
+        true => command(&["--budget", "20"]),
+        false => {
+            println!("SKIPPED: no kernel of the guest (`cargo xtask guest` builds it)");
+            Ok(())
+        }
+    }
+}
+
+fn options(args: &[&str]) -> Result<StoreOptions, String> {
+    let mut options = StoreOptions {
+        controls: false,
+        budget: 60,
+        seeds: 1,
+        binary: None,
+        stores: Vec::new(),
+    };
+    let mut args = args.iter();
+    while let Some(&arg) = args.next() {
+        let mut number = || {
+            let value = args.next().copied().unwrap_or_default();
+            let number = value.parse::<u32>().ok().filter(|it| *it > 0);
+            number.ok_or_else(|| format!("{arg} `{value}`: must be a whole number above 0"))
+        };
+        match arg {
+            "--controls" => options.controls = true,
+            "--budget" => options.budget = number()?,
+            "--seeds" => options.seeds = number()?,
+            "--binary" => {
+                let file = args.next().map(PathBuf::from).filter(|it| it.is_file());
+                options.binary = Some(file.ok_or("--binary: must name a file")?);
+            }
+            _ if arg.starts_with('-') => {
+                return Err(format!("there is no option {arg}\n\n{USAGE}"));
+            }
+            _ => options.stores.push(arg.to_owned()),
+        }
+    }
+    Ok(options)
+}
+
+fn rows(text: &str) -> Result<Vec<StoreRow>, String> {
+    let row = |(number, line): (usize, &str)| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [
+            store,
+            setting,
+            options,
+            transactions,
+            pause,
+            tool,
+            expected,
+            needs,
+            never,
+            _,
+        ] = fields[..]
+        else {
+            return Err(format!("rows.csv:{}: must have 10 fields", number + 1));
+        };
+        let transactions = transactions.parse();
+        Ok(StoreRow {
+            store: store.into(),
+            setting: setting.into(),
+            options: options.split_whitespace().map(str::to_owned).collect(),
+            transactions: transactions.map_err(|it| format!("rows.csv:{}: {it}", number + 1))?,
+            pause: pause.into(),
+            tool: tool.into(),
+            expected: expected.into(),
+            needs: needs.into(),
+            never: never.into(),
+        })
+    };
+    text.lines().enumerate().skip(1).map(row).collect()
+}
+
+/// Returns the Python that has the packages of the stores.
+fn python() -> String {
+    std::env::var("DRIVELAB_STORES_PYTHON").unwrap_or_else(|_| "/usr/bin/python3".into())
+}
+
+fn has(tool: &str) -> bool {
+    match tool.strip_prefix("python:") {
+        None => tool.is_empty() || find(tool).is_some(),
+        Some(module) => {
+            let mut import = Command::new(python());
+            let import = import.args(["-c", &format!("import {module}")]).output();
+            import.is_ok_and(|it| it.status.success())
+        }
+    }
+}
+
+/// Returns the output of a row's crash test.
+fn crashtest_output(
+    row: &StoreRow,
+    options: &StoreOptions,
+    binary: &PathBuf,
+    seed: u32,
+) -> Result<String, String> {
+    let times = if options.controls { 5 } else { 1 };
+    let mut command = program(binary);
+    command
+        .current_dir(root().join("docs/crashtest/stores"))
+        .env("STORES_COUNT", (times * row.transactions).to_string())
+        .env("STORES_PAUSE", &row.pause)
+        .args(["crashtest", "950pro-256", "--limit", "60s"])
+        .args(["--seed", &seed.to_string()])
+        .args(["--budget", &format!("{}s", options.budget)])
+        .arg("--guest-kernel")
+        .arg(target().join("guest/linux"))
+        .args(&row.options);
+    let words = format!("{} {}", row.store, row.setting);
+    command.args(["--check-server", &format!("{} check.py {words}", python())]);
+    command.args(["--", &python(), "load.py", &row.store, &row.setting]);
+    let output = command.output();
+    let output = output.map_err(|it| format!("{}: {it}", binary.display()))?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    match output.status.code() {
+        Some(0 | 3) => Ok(said),
+        _ => Err(format!("{words}: {}: {said}", output.status)),
+    }
+}
+
+/// Reads the report of a crash test.
+fn result(said: &str) -> StoreResult {
+    let mut result = StoreResult::default();
+    for line in said.lines() {
+        if let Some(failure) = line.strip_prefix("FAILED     ") {
+            let class = failure.split([' ', ':']).next().unwrap_or_default();
+            result.failures.push((class.to_owned(), String::new()));
+        }
+        if let (Some(needs), Some(last)) = (
+            line.strip_prefix("  needs      "),
+            result.failures.last_mut(),
+        ) {
+            last.1 = needs.split(':').next().unwrap_or_default().to_owned();
+        }
+    }
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let checked = words.windows(2).find(|it| it[1] == "checked");
+    result.checked = checked
+        .and_then(|it| it[0].parse().ok())
+        .unwrap_or_default();
+    result
+}
+
+/// Returns why the result is not the expected one.
+fn differs(row: &StoreRow, result: &StoreResult) -> Option<String> {
+    let has = |class: &str| result.failures.iter().any(|it| it.0 == class);
+    if result.checked == 0 {
+        return Some("no image was checked".into());
+    }
+    if row.expected == "held" {
+        return (!result.failures.is_empty()).then(|| "a control fails".into());
+    }
+    if !row.never.is_empty() && has(&row.never) {
+        return Some(format!("an image is {}", row.never));
+    }
+    let expected = (row.expected.clone(), row.needs.clone());
+    match result.failures.contains(&expected) {
+        true => None,
+        false => Some(format!("no image is {}, needs {}", row.expected, row.needs)),
+    }
+}
+
+fn words(result: &StoreResult) -> String {
+    let failures = result.failures.iter();
+    let failures: Vec<String> = failures
+        .map(|it| format!("{} needs {}", it.0, it.1))
+        .collect();
+    match failures.is_empty() {
+        true => format!("held, {} images", result.checked),
+        false => format!("{}; {} images", failures.join(", "), result.checked),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "\
+tried      1283 images: all there are at 44 of 58 moments; 40 equal to others,
+           1243 checked in 64.5 s; ended by --budget
+FAILED     lost 4 (776 images)
+  needs      nothing: power can fail before the program has sent the missing
+             writes
+FAILED     rule: transaction 9 is there, and 7 before it is not (215 images)
+  needs      in flight: unacknowledged writes are lost
+";
+
+    fn row(expected: &str, needs: &str, never: &str) -> StoreRow {
+        let text = format!("head\nleveldb,nth,--fs xfs,12,0,,{expected},{needs},{never},test");
+        rows(&text).expect("a row").remove(0)
+    }
+
+    #[test]
+    fn reports_are_compared_with_rows() {
+        let result = result(SAID);
+        let pair = |class: &str, needs: &str| (class.to_owned(), needs.to_owned());
+        let failures = vec![pair("lost", "nothing"), pair("rule", "in flight")];
+        assert_eq!((&result.failures, result.checked), (&failures, 1243));
+        assert_eq!(differs(&row("lost", "nothing", "corrupt"), &result), None);
+        assert_eq!(differs(&row("rule", "in flight", ""), &result), None);
+        for (expected, needs, never) in [
+            ("held", "", ""),
+            ("lost", "nothing", "rule"),
+            ("rule", "nothing", ""),
+            ("corrupt", "nothing", ""),
+        ] {
+            let row = row(expected, needs, never);
+            assert!(differs(&row, &result).is_some(), "{row:?}");
+        }
+        assert_eq!(
+            differs(&row("held", "", ""), &StoreResult::default()).as_deref(),
+            Some("no image was checked")
+        );
+    }
+
+    #[test]
+    fn wrong_options_and_rows_are_errors() {
+        for args in [
+            &["--budget", "0"][..],
+            &["--seeds"],
+            &["--wrong"],
+            &["--binary", "/no"],
+        ] {
+            assert!(options(args).is_err(), "{args:?}");
+        }
+        assert_eq!(options(&["sqlite"]).expect("right").stores, ["sqlite"]);
+        assert_eq!(
+            rows("head\na,b"),
+            Err("rows.csv:2: must have 10 fields".into())
+        );
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_read() {
+        let path = root().join("docs/crashtest/stores/rows.csv");
+        let rows = rows(&std::fs::read_to_string(path).expect("a table")).expect("rows");
+        assert!(rows.iter().any(|it| it.expected == "held"));
+        for row in rows {
+            let is_held = row.expected == "held";
+            assert_eq!(row.needs.is_empty(), is_held, "{row:?}");
+        }
+    }
+}

@@ -234,9 +234,9 @@ fn ratings_are_those_of_the_measured_figures_they_name() {
 #[test]
 fn a_collected_row_that_may_not_set_is_not_fitted() {
     let row = "[measure.one]\ndrive = \"optane-pmem-128\"\nhost = \"xeon-4215\"\nstate = \"fresh\"\n\
-               fio = [\"--rw=write\"]\n\n[[row]]\nid = \"P0436\"\nwhat = \"writes\"\nconditions = \"none\"\n\
-               published = 301377\nunit = \"IOPS\"\nmetric = \"one.write.iops\"\nevidence = \"fitted\"\n\
-               fixes = \"host.engine.sync.submit\"\n";
+               fio = [\"--rw=write\"]\n\n[rows]\ntable = '''\n\
+               id | published | unit | evidence | fixes | metric | what | conditions\n\
+               P0436 | 301377 | IOPS | fitted | host.engine.sync.submit | one.write.iops | writes | none\n'''\n";
     let folder = std::env::temp_dir().join(format!("drivelab-may-set-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let read = |text: String| {
@@ -275,57 +275,19 @@ sweep = { iodepth = [1, 2, 4, 8] }
 drive = "ram-disk"
 fio = ["--rw=randwrite", "--bs=4k", "--iodepth=4"]
 
-[[row]]
-id = "S0-001"
-what = "reads and writes at depth 4"
-conditions = "4 KiB random"
-published = 1
-unit = "x"
-metric = "at(by_depth.read.iops, 4) / writes.write.iops"
-evidence = "predicted"
-
-[[row]]
-id = "S0-002"
-what = "depth at which reads saturate"
-conditions = "4 KiB random"
-published = "a depth of 2 to 8"
-unit = "QD"
-metric = "knee(by_depth.read.iops)"
-is = "2 to 8"
-evidence = "predicted"
-
-[[row]]
-id = "S0-003"
-what = "a mean that no RAM disk has"
-conditions = "4 KiB random"
-published = 1000
-unit = "us"
-metric = "writes.write.mean_us"
-evidence = "predicted"
-note = "made up to miss"
-
-[[row]]
-id = "S0-004"
-what = "reads overtake what nothing overtakes"
-conditions = "4 KiB random"
-published = "somewhere"
-unit = "QD"
-metric = "crossing(by_depth.read.iops, 1_000_000_000)"
-is = "< 9"
-evidence = "predicted"
-
-[[row]]
-id = "S0-005"
-what = "P4800X, writes a day"
-conditions = "rated"
-published = 30
-unit = "DWPD"
-metric = "optane.dwpd"
-evidence = "catalogue"
-
 [[not-reproduced]]
 reason = "a price"
 rows = ["S0-009 to S0-010"]
+
+[rows]
+table = '''
+id     | published | unit | is     | evidence  | metric | what | conditions | note
+S0-001 | 1         | x    |        | predicted | at(by_depth.read.iops, 4) / writes.write.iops | reads and writes at depth 4 | 4 KiB random |
+S0-002 | a depth of 2 to 8 | QD   | 2 to 8 | predicted | knee(by_depth.read.iops) | depth at which reads saturate | 4 KiB random |
+S0-003 | 1000      | us   |        | predicted | writes.write.mean_us | a mean that no RAM disk has | 4 KiB random | made up to miss
+S0-004 | somewhere | QD   | < 9    | predicted | crossing(by_depth.read.iops, 1_000_000_000) | reads overtake what nothing overtakes | 4 KiB random |
+S0-005 | 30        | DWPD |        | catalogue | optane.dwpd | P4800X, writes a day | rated |
+'''
 "#;
 
 fn small() -> Vec<ledger::LedgerFile> {
@@ -397,9 +359,9 @@ fn the_page_shows_every_row_and_nothing_a_file_says_becomes_markup() {
 
 #[test]
 fn wide_charts_scroll_by_themselves_and_not_the_page() {
-    let third = "[[row]]\nid = \"S0-007\"\nwhat = \"a mean\"\nconditions = \"4 KiB\"\npublished = 9\nunit = \"us\"\n\
-                 metric = \"writes.write.mean_us\"\nevidence = \"predicted\"\n";
-    let file = ledger::file("small.toml", &format!("{SMALL}\n{third}")).expect("well formed");
+    let third = "S0-007 | 9 | us | | predicted | writes.write.mean_us | a mean | 4 KiB |\n'''\n";
+    let text = SMALL.replace("'''\n", third).replacen(third, "'''\n", 1);
+    let file = ledger::file("small.toml", &text).expect("well formed");
     let found = ledger::reproduce(&[file], &ledger::Selection::default(), &lab::to_the_end)
         .expect("it runs");
     let page = report::page::html(&found);
@@ -441,46 +403,17 @@ state = "steady"
 host = "xeon-2017"
 fio = ["--rw=randwrite", "--bs=4k"]
 
-[[row]]
-id = "S4-1"
-what = "a row"
-conditions = "none"
-published = "fast"
-unit = "us"
-metric = "good.write.p99"
-evidence = "predicted"
-
-[[row]]
-id = "S4-002"
-what = "another"
-conditions = "none"
-published = 5
-unit = "us"
-metric = "godo.write.p99_us"
-is = "about"
-tolerance = "5"
-evidence = "fitted"
-
-[[row]]
-id = "S4-128"
-what = "a fit that is not admitted"
-conditions = "none"
-published = 5
-unit = "us"
-metric = "good.write.iops +"
-evidence = "guessed"
-
-[[row]]
-id = "S4-109"
-what = "a row that a parameter was set from"
-conditions = "none"
-published = 5
-unit = "us"
-metric = "good.write.p99_us"
-evidence = "predicted"
-
 [[not-reproduced]]
 rows = ["S4-010 to S4-009"]
+
+[rows]
+table = '''
+id     | published | unit | is    | tolerance | evidence  | metric | what | conditions
+S4-1   | fast      | us   |       |           | predicted | good.write.p99 | a row | none
+S4-002 | 5         | us   | about | 5         | fitted    | godo.write.p99_us | another | none
+S4-128 | 5         | us   |       |           | guessed   | good.write.iops + | a fit that is not admitted | none
+S4-109 | 5         | us   |       |           | predicted | good.write.p99_us | a row that a parameter was set from | none
+'''
 "#;
     let problems = ledger::file("wrong.toml", text).expect_err("it is full of mistakes");
     insta::assert_snapshot!(problems.render(false));
@@ -491,21 +424,21 @@ fn a_load_that_is_looked_for_is_set_from_the_row_that_has_its_share() {
     let problems = |act: &str, published: f64, metric: &str, evidence: &str| {
         let text = format!(
             "[measure.one]\ndrive = \"p4800x-375\"\nhost = \"xeon-2017\"\nstate = \"steady\"\n\
-             act = {{ version = 3, {act} }}\n\n[[row]]\nid = \"S4-151\"\nwhat = \"reads over 1 ms\"\n\
-             conditions = \"ACT\"\npublished = {published}\nunit = \"%\"\nmetric = \"one.{metric}\"\n\
-             evidence = {evidence}\n"
+             act = {{ version = 3, {act} }}\n\n[rows]\ntable = '''\n\
+             id | evidence | fixes | published | unit | metric | what | conditions\n\
+             S4-151 | {evidence} | {published} | % | one.{metric} | reads over 1 ms | ACT\n'''\n"
         );
         match ledger::file("mine.toml", &text) {
             Ok(_) => String::new(),
             Err(problems) => problems.render(false),
         }
     };
-    let fitted = "\"fitted\"\nfixes = \"act.load\"";
+    let fitted = "fitted | act.load";
     let share = "over_1ms_percent = 0.82";
     let over = "act_over_1ms_percent";
     assert_eq!(problems(share, 0.82, over, fitted), "");
     assert_eq!(
-        problems(share, 0.16, "act_over_2ms_percent", "\"predicted\""),
+        problems(share, 0.16, "act_over_2ms_percent", "predicted |"),
         ""
     );
     for (act, published, metric, evidence, expected) in [
@@ -513,7 +446,7 @@ fn a_load_that_is_looked_for_is_set_from_the_row_that_has_its_share() {
             share,
             0.82,
             over,
-            "\"predicted\"",
+            "predicted |",
             "is the one at which 0.82 %",
         ),
         (share, 0.9, over, fitted, "is the one at which 0.82 %"),
@@ -523,7 +456,7 @@ fn a_load_that_is_looked_for_is_set_from_the_row_that_has_its_share() {
             "over_1ms_percent = 0.0",
             0.82,
             over,
-            "\"predicted\"",
+            "predicted |",
             "0.01 to 50.0",
         ),
         (

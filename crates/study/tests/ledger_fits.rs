@@ -18,24 +18,12 @@ fio = ["--rw=randread", "--bs=4k"]
 drive = "ram-disk"
 fio = ["--rw=read", "--bs=1m"]
 
-[[row]]
-id = "S0-001"
-what = "reads, at a command of 4 us and the rate there is"
-conditions = "4 KiB random"
-published = 8
-unit = "us"
-metric = "reads.read.mean_us"
-evidence = "predicted"
-
-[[row]]
-id = "S0-002"
-what = "large reads"
-conditions = "1 MiB"
-published = "at least"
-unit = "MB/s"
-metric = "large.read.mb_s"
-is = "> 1000"
-evidence = "predicted"
+[rows]
+table = '''
+id     | published | unit | is     | evidence  | metric | what | conditions
+S0-001 | 8         | us   |        | predicted | reads.read.mean_us | reads, at a command of 4 us and the rate there is | 4 KiB random
+S0-002 | at least  | MB/s | > 1000 | predicted | large.read.mb_s | large reads | 1 MiB
+'''
 "#;
 
 const RECIPES: &str = r#"
@@ -140,14 +128,11 @@ drive = "p3608-1600"
 fio = ["--rw=randwrite", "--bs=4k", "--iodepth=1"]
 ios = 300
 
-[[row]]
-id = "S0-001"
-what = "writes of two controllers, at another delay of the link"
-conditions = "4 KiB random"
-published = PUBLISHED
-unit = "us"
-metric = "writes.write.mean_us"
-evidence = "predicted"
+[rows]
+table = '''
+id     | published | unit | evidence  | metric | what | conditions
+S0-001 | PUBLISHED | us   | predicted | writes.write.mean_us | writes of two controllers, at another delay of the link | 4 KiB random
+'''
 "#;
     const RECIPES: &str = r#"
 [[fit]]

@@ -22,8 +22,8 @@ fn ledger(folder: &TempDir, published: &str) -> String {
     let text = format!(
         "[measure.reads]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\n\
          fio = [\"--rw=randread\", \"--ioengine=libaio\", \"--direct=1\"]\n\n\
-         [[row]]\nid = \"S0-001\"\nwhat = \"reads\"\nconditions = \"QD1\"\npublished = {published}\nunit = \"us\"\n\
-         metric = \"reads.read.mean_us\"\nis = \"<\"\nevidence = \"predicted\"\n"
+         [rows]\ntable = '''\nid | published | unit | is | evidence | metric | what | conditions\n\
+         S0-001 | {published} | us | < | predicted | reads.read.mean_us | reads | QD1\n'''\n"
     );
     fs::write(&path, text).expect("a folder of our own");
     path.display().to_string()
@@ -51,16 +51,16 @@ fn models_are_compared_with_a_formula_of_data_sheets() {
         )
     };
     let row = |id: u32, of: &str| {
-        format!(
-            "[[row]]\nid = \"S0-00{id}\"\nwhat = \"reads\"\nconditions = \"QD1\"\npublished = 20\nunit = \"us\"\n\
-             metric = \"{of}.read.mean_us\"\nevidence = \"predicted\"\n\n"
-        )
+        format!("S0-00{id} | 20 | us | predicted | {of}.read.mean_us | reads | QD1\n")
     };
     let text = [
         measure("a", "p4800x-375"),
         measure("b", "ram-disk"),
+        "[rows]\ntable = '''\nid | published | unit | evidence | metric | what | conditions\n"
+            .to_owned(),
         row(1, "a"),
         row(2, "b"),
+        "'''\n".to_owned(),
     ];
     fs::write(&path, text.concat()).expect("a folder of our own");
     let path = path.display().to_string();

@@ -124,7 +124,7 @@ fn known_rows(command: &str) -> Result<String, String> {
     let words: Vec<&str> = command.split(' ').collect();
     let rows = words.windows(2).filter(|pair| pair[0] == "--row");
     for row in rows.map(|pair| pair[1]) {
-        if !ledger.contains(&format!("\nid = \"{row}\"\n")) {
+        if !ledger.contains(&format!("\n{row} ")) {
             return Err(format!("{command}: the ledger has no row {row}"));
         }
     }

@@ -340,7 +340,7 @@ fn of_measurement(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Model, RowVerdict, Selection, file, reproduce};
+    use crate::ledger::{Model, RowVerdict, Selection, file, reproduce, table_of_rows};
 
     /// Runs of a P4510 (rated 465 thousand reads, 77 us), of a mix, of a mix with a rate, and of a drive without ratings.
     const ROWS: &str = r#"
@@ -371,19 +371,12 @@ drive = "ram-disk"
 fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
 "#;
 
-    fn row(id: u32, metric: &str, published: f64, evidence: &str) -> String {
-        format!(
-            "[[row]]\nid = \"S0-{id:03}\"\nwhat = \"w\"\nconditions = \"c\"\npublished = {published:?}\n\
-             unit = \"x\"\nmetric = \"{metric}\"\nevidence = \"{evidence}\"\n"
-        )
-    }
-
     /// Returns the model's figures of the rows, as if they had run.
     fn ran(rows: &[(&str, f64, f64)]) -> (Vec<LedgerFile>, Reproduction) {
-        let mut text = ROWS.to_owned();
-        for (index, (metric, published, _)) in (1..).zip(rows) {
-            text.push_str(&row(index, metric, *published, "predicted"));
-        }
+        let lines = (1..).zip(rows).map(|(id, (metric, published, _))| {
+            format!("S0-{id:03} | {published:?} | x | predicted | {metric}")
+        });
+        let text = table_of_rows(ROWS, lines);
         let file = file("test.toml", &text).unwrap_or_else(|problems| panic!("{problems}"));
         let results = file
             .rows

@@ -102,19 +102,17 @@ pub(super) fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{file, judge};
+    use crate::ledger::{file, judge, table_of_rows};
 
     /// Returns rows with these metrics, published figures and model figures.
     fn results(rows: &[(&str, f64, f64)]) -> Vec<RowResult> {
-        let mut text = String::from(
-            "[measure.a]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\nfio = [\"--rw=randread\"]\n",
-        );
-        for (index, (metric, published, _)) in rows.iter().enumerate() {
-            text.push_str(&format!(
-                "[[row]]\nid = \"S0-{index:03}\"\nwhat = \"w\"\nconditions = \"c\"\npublished = {published:?}\n\
-                 unit = \"us\"\nmetric = \"{metric}\"\nevidence = \"predicted\"\n"
-            ));
-        }
+        let measure = "[measure.a]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\n\
+                       fio = [\"--rw=randread\"]\n";
+        let lines = rows.iter().enumerate();
+        let lines = lines.map(|(index, (metric, published, _))| {
+            format!("S0-{index:03} | {published:?} | us | predicted | {metric}")
+        });
+        let text = table_of_rows(measure, lines);
         let file = file("test.toml", &text).unwrap_or_else(|problems| panic!("{problems}"));
         let rows = file.rows.into_iter().zip(rows);
         rows.map(|(row, (_, _, model))| {

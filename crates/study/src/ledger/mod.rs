@@ -255,3 +255,15 @@ fn together(
     rows::none_set_that_may_not(&files, &mut problems);
     problems.or(files)
 }
+
+/// Returns a ledger's text with a table of these rows: `id | published | unit | evidence | metric`.
+#[cfg(test)]
+fn table_of_rows(before: &str, rows: impl IntoIterator<Item = String>) -> String {
+    let mut text = format!(
+        "{before}[rows]\ntable = '''\nid | published | unit | evidence | metric | what | conditions\n"
+    );
+    for row in rows {
+        text.push_str(&format!("{row} | w | c\n"));
+    }
+    text + "'''\n"
+}

@@ -2,6 +2,7 @@
 //! its line.
 
 mod row;
+mod table;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,8 +59,8 @@ pub fn file(origin: &str, text: &str) -> Result<LedgerFile, Problems> {
     let common = common(&page, &mut root);
     drives(&mut root, &mut file, &mut known);
     measurements(&page, &mut root, &common, &mut file, &mut known);
-    for (table, at) in root.tables("row") {
-        file.rows.extend(row::row(&page, table, at, &known));
+    for cursor in table::rows(&page, &mut root) {
+        file.rows.extend(row::row(&page, &cursor, &known));
     }
     for (table, at) in root.tables("not-reproduced") {
         let mut cursor = Cursor::new(&page, "not-reproduced", table, at);
@@ -378,17 +379,18 @@ fn point(value: &Value) -> Option<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::file;
+    use crate::ledger::table_of_rows;
 
     /// A point that is not a size is an error, and is not left out of a mean.
     #[test]
     fn every_point_of_a_sweep_is_a_number_or_a_size() {
         let text = |points: &str| {
-            format!(
+            let measure = format!(
                 "[measure.a]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\n\
-                 fio = [\"--rw=randread\", \"--size=1m\"]\nsweep = {{ offset = [{points}] }}\n\
-                 [[row]]\nid = \"S0-001\"\nwhat = \"w\"\nconditions = \"c\"\npublished = 1\nunit = \"IOPS\"\n\
-                 metric = \"mean(a.read.iops)\"\nevidence = \"predicted\"\n"
-            )
+                 fio = [\"--rw=randread\", \"--size=1m\"]\nsweep = {{ offset = [{points}] }}\n"
+            );
+            let row = "S0-001 | 1 | IOPS | predicted | mean(a.read.iops)".to_owned();
+            table_of_rows(&measure, [row])
         };
         let right = file("test.toml", &text("\"64k\", \"1m\", \"2g\""));
         let right = right.unwrap_or_else(|problems| panic!("{problems}"));

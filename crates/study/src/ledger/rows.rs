@@ -88,7 +88,7 @@ pub(super) fn none_set_that_may_not(files: &[LedgerFile], problems: &mut Problem
                 origin: file.origin.clone(),
                 place: row.place.clone(),
                 what: format!("{} is not among the rows that may set a parameter", row.id),
-                help: Some("`may-set` lists them; write evidence = \"predicted\"".into()),
+                help: Some("`may-set` lists them; write `predicted` in `evidence`".into()),
             });
         }
     }

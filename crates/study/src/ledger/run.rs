@@ -81,7 +81,7 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{file, judge};
+    use crate::ledger::{file, judge, table_of_rows};
 
     /// Returns rows with these metrics, each published as 100, their evidence and the model's figures.
     fn results(rows: &[(&str, Evidence, f64)]) -> Vec<RowResult> {
@@ -92,13 +92,10 @@ mod tests {
                  fio = [\"--rw=write\"]\nsweep = {{ iodepth = [1, 2] }}\n"
             ));
         }
-        for (index, (metric, ..)) in rows.iter().enumerate() {
-            text.push_str(&format!(
-                "[[row]]\nid = \"P{:04}\"\nwhat = \"w\"\nconditions = \"c\"\npublished = 100\nunit = \"us\"\n\
-                 metric = \"{metric}\"\nevidence = \"predicted\"\n",
-                index + 1
-            ));
-        }
+        let lines = (1..).zip(rows).map(|(number, (metric, ..))| {
+            format!("P{number:04} | 100 | us | predicted | {metric}")
+        });
+        let text = table_of_rows(&text, lines);
         let file = file("test.toml", &text).unwrap_or_else(|problems| panic!("{problems}"));
         let rows = file.rows.into_iter().zip(rows);
         rows.map(|(mut row, (_, evidence, model))| {

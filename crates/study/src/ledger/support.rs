@@ -546,19 +546,12 @@ mod tests {
                  fio = [\"--rw=randread\"]\n"
             )
         };
-        let row = |id: &str, of: &str| {
-            format!(
-                "[[row]]\nid = \"{id}\"\nwhat = \"w\"\nconditions = \"c\"\npublished = 1\nunit = \"IOPS\"\n\
-                 metric = \"{of}.read.iops\"\nevidence = \"predicted\"\n"
-            )
-        };
-        let text = [
-            measure("itself", ""),
-            measure("others", "stands_for = \"seven drives\"\n"),
-            row("S0-001", "itself"),
-            row("S0-002", "others"),
-        ];
-        let file = super::super::file("test.toml", &text.concat());
+        let row = |id: &str, of: &str| format!("{id} | 1 | IOPS | predicted | {of}.read.iops");
+        let measures =
+            measure("itself", "") + &measure("others", "stands_for = \"seven drives\"\n");
+        let rows = [row("S0-001", "itself"), row("S0-002", "others")];
+        let text = super::super::table_of_rows(&measures, rows);
+        let file = super::super::file("test.toml", &text);
         let files = [file.unwrap_or_else(|problems| panic!("{problems}"))];
         let measured = measured_drives(&files);
         assert_eq!(measured["S0-001"], BTreeSet::from(["ram-disk"]));

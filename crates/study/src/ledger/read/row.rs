@@ -1,42 +1,37 @@
 //! Reader of one row of a ledger file: the published value, the metric, how the two are compared, and the kind of
 //! evidence.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use toml_edit::{Item, TableLike, Value};
-
 use super::MetricNames;
+use super::table::RowCursor;
 use crate::ledger::expression::Expression;
 use crate::ledger::figure::{DEEP, RunFigure, of_drive};
 use crate::ledger::{Evidence, Judgement, LedgerRow, PublishedValue, Tolerance, rows};
 use catalogue::{Figure, FigureKind};
 use text::problem::{Place, nearest};
-use text::toml::{Cursor, Page};
+use text::toml::Page;
 
-/// Reads one `[[row]]` table; `None` if it is invalid.
+/// Reads one row; `None` if it is invalid.
 pub(super) fn row(
     page: &Page<'_>,
-    table: &dyn TableLike,
-    at: Option<Range<usize>>,
+    cursor: &RowCursor<'_>,
     known: &MetricNames,
 ) -> Option<LedgerRow> {
-    let id = table.get("id").and_then(Item::as_str).unwrap_or("row");
-    let mut cursor = Cursor::new(page, id, table, at);
     let id = cursor.text("id");
-    if !id.is_empty() && !rows::is_id(&id) {
+    if !id.is_empty() && !rows::is_id(id) {
         cursor.add_problem(
             "id",
             format!("`{id}` is not a row id"),
-            "ids are as in figures.csv, such as \"S0-073\"",
+            "ids are as in figures.csv, such as `S0-073`",
         );
     }
     let what = cursor.text("what");
     let conditions = cursor.text("conditions");
-    let published = published(&mut cursor);
+    let published = published(cursor);
     let unit = cursor.text("unit");
     let metric = cursor.text("metric");
-    let expression = match Expression::parse(&metric) {
+    let expression = match Expression::parse(metric) {
         Ok(expression) => Some(expression),
         Err(wrong) => {
             cursor.add_problem("metric", wrong.0, "see docs/ledger.md");
@@ -45,65 +40,65 @@ pub(super) fn row(
     };
     let uses = expression
         .as_ref()
-        .map(|expression| check_metric(&cursor, expression, known));
-    let judgement = judgement(&mut cursor, published.as_ref(), uses.as_ref());
-    let evidence = evidence(&mut cursor, uses.as_ref());
-    let fixes = cursor.texts("fixes");
-    check_fixes(&cursor, &id, evidence, &fixes, uses.as_ref(), known);
+        .map(|expression| check_metric(cursor, expression, known));
+    let judgement = judgement(cursor, published.as_ref(), uses.as_ref());
+    let evidence = evidence(cursor, uses.as_ref());
+    let fixes: Vec<String> = cursor
+        .maybe_text("fixes")
+        .map(|keys| keys.split(',').map(|key| key.trim().to_owned()).collect())
+        .unwrap_or_default();
+    check_fixes(cursor, id, evidence, &fixes, uses.as_ref(), known);
     if let Some(expression) = &expression {
-        check_load(&cursor, published.as_ref(), &fixes, expression, known);
+        check_load(cursor, published.as_ref(), &fixes, expression, known);
     }
     let note = cursor.maybe_text("note");
-    let place = cursor
-        .place("id")
-        .map_or(Place::Whole, |range| Place::Text {
-            text: Arc::clone(&page.file.text),
-            range,
-        });
+    let place = Place::Text {
+        text: Arc::clone(&page.file.text),
+        range: cursor.place("id"),
+    };
     Some(LedgerRow {
-        id,
-        what,
-        conditions,
+        id: id.to_owned(),
+        what: what.to_owned(),
+        conditions: conditions.to_owned(),
         published: published?,
-        unit,
-        metric,
+        unit: unit.to_owned(),
+        metric: metric.to_owned(),
         expression: expression?,
         judgement: judgement?,
         evidence: evidence?,
         fixes,
-        note,
+        note: note.map(str::to_owned),
         place,
     })
 }
 
-fn published(cursor: &mut Cursor<'_>) -> Option<PublishedValue> {
-    const HELP: &str = "a number, two numbers in brackets, or the claim in quotes";
-    let Some(value) = cursor.value("published") else {
-        cursor.add_problem("published", "`published` is missing", HELP);
-        return None;
-    };
-    let number = |value: &Value| {
-        value
-            .as_float()
-            .or_else(|| value.as_integer().map(|whole| whole as f64))
-    };
-    let published = match value {
-        Value::String(text) => Some(PublishedValue::Words(text.value().clone())),
-        Value::Array(array) => {
-            let numbers: Vec<f64> = array.iter().filter_map(number).collect();
-            match numbers[..] {
-                [low, high] if low < high && array.len() == 2 => {
-                    Some(PublishedValue::Range(low, high))
-                }
-                _ => None,
-            }
-        }
-        _ => number(value).map(PublishedValue::Number),
-    };
-    if published.is_none() {
-        cursor.add_problem("published", "`published` has an invalid value", HELP);
+/// Reads a published value: a number, `[two, numbers]`, or a claim in words, in quotes if it is a number too.
+fn published(cursor: &RowCursor<'_>) -> Option<PublishedValue> {
+    let text = cursor.text("published");
+    if let Ok(number) = text.parse() {
+        return Some(PublishedValue::Number(number));
     }
-    published
+    let Some(list) = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    else {
+        let words = text
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
+        return (!text.is_empty()).then(|| PublishedValue::Words(words.unwrap_or(text).to_owned()));
+    };
+    let numbers: Option<Vec<f64>> = list
+        .split(',')
+        .map(|number| number.trim().parse().ok())
+        .collect();
+    match numbers.as_deref() {
+        Some([low, high]) if low < high => Some(PublishedValue::Range(*low, *high)),
+        _ => {
+            let help = "a number, two rising numbers in brackets, or a claim in words";
+            cursor.add_problem("published", "`published` has an invalid value", help);
+            None
+        }
+    }
 }
 
 /// Names that a metric uses.
@@ -114,7 +109,7 @@ struct Uses {
     percentile: f64,
 }
 
-fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &MetricNames) -> Uses {
+fn check_metric(cursor: &RowCursor<'_>, expression: &Expression, known: &MetricNames) -> Uses {
     let mut uses = Uses::default();
     expression.figures(&mut |owner, name| {
         if known.measurements.contains_key(owner) {
@@ -150,17 +145,17 @@ fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &MetricName
 }
 
 fn judgement(
-    cursor: &mut Cursor<'_>,
+    cursor: &RowCursor<'_>,
     published: Option<&PublishedValue>,
     uses: Option<&Uses>,
 ) -> Option<Judgement> {
-    const HELP: &str = "write \"=\", \"<\", \">\", \"< 0.5\", \"> 1\" or \"4 to 6\"";
-    let written = cursor.maybe_text("is").unwrap_or_else(|| "=".into());
+    const HELP: &str = "write `=`, `<`, `>`, `< 0.5`, `> 1` or `4 to 6`";
+    let written = cursor.maybe_text("is").unwrap_or("=");
     let tolerance = tolerance(cursor);
     if tolerance.is_some() && written != "=" {
         cursor.add_problem(
             "tolerance",
-            "a tolerance belongs to `is = \"=\"` only",
+            "a tolerance belongs to the comparison `=` only",
             "the limit itself is in `is`",
         );
     }
@@ -204,7 +199,7 @@ fn judgement(
     judgement
 }
 
-fn tolerance(cursor: &mut Cursor<'_>) -> Option<Tolerance> {
+fn tolerance(cursor: &RowCursor<'_>) -> Option<Tolerance> {
     let text = cursor.maybe_text("tolerance")?;
     let share = text
         .strip_suffix('%')
@@ -221,13 +216,13 @@ fn tolerance(cursor: &mut Cursor<'_>) -> Option<Tolerance> {
         cursor.add_problem(
             "tolerance",
             format!("`{text}` is not a tolerance"),
-            "write \"5 %\" or \"factor 1.5\"",
+            "write `5 %` or `factor 1.5`",
         );
     }
     tolerance
 }
 
-fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
+fn evidence(cursor: &RowCursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
     let word = cursor.text("evidence");
     let all = [Evidence::Fitted, Evidence::Predicted, Evidence::Catalogue];
     let evidence = all.into_iter().find(|evidence| evidence.name() == word);
@@ -258,7 +253,7 @@ const LOAD: &str = "act.load";
 /// Checks that a load that is searched for is set from the row with its share of slow reads, and that this row says
 /// so.
 fn check_load(
-    cursor: &Cursor<'_>,
+    cursor: &RowCursor<'_>,
     published: Option<&PublishedValue>,
     fixes: &[String],
     expression: &Expression,
@@ -275,7 +270,7 @@ fn check_load(
         (Some(share), _) => cursor.add_problem(
             "evidence",
             format!("the load of its run is the one at which {share} % of the reads take 1 ms"),
-            format!("write published = {share}, evidence = \"fitted\" and fixes = \"{LOAD}\""),
+            format!("write {share} in `published`, `fitted` in `evidence` and `{LOAD}` in `fixes`"),
         ),
         (None, true) => cursor.add_problem(
             "fixes",
@@ -291,7 +286,7 @@ fn check_load(
 /// Checks that a fitted row names the figures that were set from it, and that no fitted figure of a predicted row's
 /// runs names that row.
 fn check_fixes(
-    cursor: &Cursor<'_>,
+    cursor: &RowCursor<'_>,
     id: &str,
     evidence: Option<Evidence>,
     fixes: &[String],
@@ -299,8 +294,7 @@ fn check_fixes(
     known: &MetricNames,
 ) {
     if evidence.is_some() && (evidence == Some(Evidence::Fitted)) == fixes.is_empty() {
-        let help =
-            "such as fixes = \"xpoint.medium.read\", or \"host.noise.mean\" for one of the host";
+        let help = "such as `xpoint.medium.read`, or `host.noise.mean` for one of the host";
         let what = "`fixes` belongs to fitted rows, and each of them has it";
         cursor.add_problem("fixes", what, help);
     }
@@ -343,7 +337,7 @@ fn check_fixes(
             "it is called predicted, but `{key}` in {} was set from it",
             figure.file
         );
-        let help = format!("write evidence = \"fitted\" and fixes = \"{key}\"");
+        let help = format!("write `fitted` in `evidence` and `{key}` in `fixes`");
         cursor.add_problem("evidence", what, help);
     }
 }

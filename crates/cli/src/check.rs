@@ -64,6 +64,10 @@ pub(crate) struct Args {
     /// Also write a CSV file with one line per drive and figure
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+
+    /// Also write a page: each figure of each drive, with the minimum
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 impl From<&Args> for CheckRequest {
@@ -87,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let output = Output {
         json: args.json,
         csv: &args.csv,
-        page: &None,
+        page: &args.output,
     };
     let resolved = output.resolve(&CheckRequest::from(args), &[])?;
     args.drives.note_on(&args.arguments, &resolved.drives);

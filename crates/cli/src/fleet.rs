@@ -24,6 +24,7 @@ pub(crate) struct FleetOptions<'a> {
     pub(crate) years: Option<f64>,
     pub(crate) json: bool,
     pub(crate) csv: &'a Option<PathBuf>,
+    pub(crate) page: &'a Option<PathBuf>,
 }
 
 /// Parses a rating such as `600TB`, or `980=600TB` for models that contain `980`.
@@ -50,7 +51,7 @@ pub(crate) fn run(asked: &FleetOptions<'_>) -> Result<(), Failure> {
     let mut problems = Problems::default();
     let mut dumps: Vec<Dump> = Vec::new();
     let inputs: Vec<&Path> = asked.files.iter().map(PathBuf::as_path).collect();
-    let outputs = output::requested_files([("--csv", asked.csv)]);
+    let outputs = output::requested_files([("--csv", asked.csv), ("--output", asked.page)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     let bare = asked.ratings.iter().filter(|one| one.model.is_none());
     if bare.count() > 1 {
@@ -72,7 +73,7 @@ pub(crate) fn run(asked: &FleetOptions<'_>) -> Result<(), Failure> {
         }
     }
     let answer = fleet::fleet(dumps, unread.clone(), asked.ratings, &catalogue::drives()?)?;
-    limit::show(&view::fleet(&answer), asked.json, asked.csv, &None)?;
+    limit::show(&view::fleet(&answer), asked.json, asked.csv, asked.page)?;
     // The drives that could be read are answered; the exit code says that some are missing.
     unread.or(())?;
     let Some(years) = asked.years else {

@@ -78,8 +78,7 @@ pub(crate) struct Args {
     /// own write rate
     #[arg(long, value_name = "FILE", num_args = 1..,
         conflicts_with_all = ["arguments", "drives", "job", "trace", "load", "writes", "rw", "bs", "runtime", "host", "state",
-            "figures", "rate", "power_limit", "lba_format", "percentage_used", "wear_factor", "uptime", "overprovision", "fill", "age", "table",
-            "output"])]
+            "figures", "rate", "power_limit", "lba_format", "percentage_used", "wear_factor", "uptime", "overprovision", "fill", "age", "table"])]
     smart: Vec<PathBuf>,
 
     /// Rated host writes for --smart, such as 600TB, or 980=600TB for models that contain 980 [default: the catalogue's]
@@ -99,7 +98,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write a page: Percentage Used over the years
+    /// Also write a page: Percentage Used over the years; with --smart, by power-on hours
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -131,6 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             years: args.years,
             json: args.json,
             csv: &args.csv,
+            page: &args.output,
         });
     }
     let years = args.years.unwrap_or(YEARS);

@@ -24,7 +24,7 @@ pub(crate) struct Output<'a> {
     pub(crate) json: bool,
     /// File of the table.
     pub(crate) csv: &'a Option<PathBuf>,
-    /// File of the page; of subcommands without one, `None`.
+    /// File of the page.
     pub(crate) page: &'a Option<PathBuf>,
 }
 
@@ -70,10 +70,8 @@ pub(crate) fn show(
     if let Some(path) = csv {
         write_whole(path, view.csv.as_bytes())?;
     }
-    if let Some(path) = page
-        && let Some(page) = view.page(&command)
-    {
-        write_whole(path, page.as_bytes())?;
+    if let Some(path) = page {
+        write_whole(path, view.page(&command).as_bytes())?;
     }
     let mut out = io::stdout().lock();
     if json {

@@ -249,7 +249,11 @@ fn finish(output: &Path, document: &Document) -> Result<(), Failure> {
                 .iter()
                 .map(|run| explain(run, None, &lab, &|_| ()))
                 .collect();
-            writeln!(out, "{}\n", decide::explain::table(&answers?, width))?;
+            writeln!(
+                out,
+                "{}\n",
+                decide::table::text_of(&decide::explain::tables(&answers?), width)
+            )?;
         }
         // The file holds fio's results; insufficient figures are not a failure of the measurement.
         Err(problems) => write_stderr(&problems.to_string().replace("error: ", "note: ")),

@@ -56,6 +56,10 @@ pub(crate) struct Args {
     /// Also write a CSV file with one line per kind of drive in each pool
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+
+    /// Also write a page: time between losses by usable capacity
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 impl From<&Args> for Odds {
@@ -75,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let output = Output {
         json: args.json,
         csv: &args.csv,
-        page: &None,
+        page: &args.output,
     };
     let resolved = output.resolve(&Odds::from(args), &[])?;
     args.drives.note_on(&args.arguments, &resolved.drives);

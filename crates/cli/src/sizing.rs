@@ -102,6 +102,10 @@ pub(crate) struct Args {
     /// Also write a CSV file with one line per drive and size
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+
+    /// Also write a page: each figure by size, with the limits
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// Default duration of a load on a write buffer: HCIBench's warm-up.
@@ -163,7 +167,11 @@ fn inbound(text: &str) -> Result<Rate, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let zil = zil::read(args.zilstat.as_deref(), args.place == PoolPlace::Slog)?;
     let (pools, mut request, busy) = read(args)?;
-    if zil::is_answer(zil.as_ref(), args.json, &[("--csv", &args.csv)])? {
+    if zil::is_answer(
+        zil.as_ref(),
+        args.json,
+        &[("--csv", &args.csv), ("--output", &args.output)],
+    )? {
         return Ok(());
     }
     request.inbound = zil.and_then(|zil| zil.rate()).or(request.inbound);
@@ -184,7 +192,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         },
     );
     let answers = limit::all(pools.iter().map(|(name, _)| &**name).zip(results))?;
-    stop.results(|| limit::show(&view::size(&request, &answers), args.json, &args.csv, &None))?;
+    stop.results(|| {
+        limit::show(
+            &view::size(&request, &answers),
+            args.json,
+            &args.csv,
+            &args.output,
+        )
+    })?;
     let limited = !request.slo.limits.is_empty();
     let missed = answers
         .iter()
@@ -321,7 +336,7 @@ fn read(args: &Args) -> Result<SizingInputs, Problems> {
     let load = wanted(args, load, &mut problems);
     let inputs = [args.load.job.as_deref(), args.load.trace.as_deref()];
     let inputs: Vec<_> = inputs.into_iter().flatten().collect();
-    let outputs = output::requested_files([("--csv", &args.csv)]);
+    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     match load {
         Some(load) if problems.0.is_empty() => {

@@ -32,8 +32,8 @@ pub(crate) struct Answer {
     pub(crate) sentences: Vec<String>,
     pub(crate) text: String,
     pub(crate) json: String,
-    /// The page; of some questions there is none.
-    pub(crate) html: Option<String>,
+    /// Page of `--output`.
+    pub(crate) html: String,
     pub(crate) table: csv::Table,
     pub(crate) meets: bool,
 }
@@ -62,9 +62,9 @@ impl Answer {
         &self.json
     }
 
-    /// The page of `--output`, where the program has one.
-    fn html(&self) -> Option<&str> {
-        self.html.as_deref()
+    /// Page of `--output`.
+    fn html(&self) -> &str {
+        &self.html
     }
 
     /// Table of `--csv`.

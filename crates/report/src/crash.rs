@@ -5,6 +5,7 @@
 use maud::{Markup, html};
 use text::digits;
 
+use crate::decide::table::{self, AnswerColumn, AnswerTable};
 use crate::page::look;
 
 const STYLE: &str = include_str!("crash.css");
@@ -103,7 +104,7 @@ pub fn html(page: &CrashPage) -> String {
         (look::scripts_of_theme())
         (look::script(COPY))
     };
-    look::page(&page.title, &[STYLE], &body)
+    look::page(&page.title, &[STYLE, table::STYLE], &body)
 }
 
 fn list(facts: &[(String, String)]) -> Markup {
@@ -131,18 +132,25 @@ fn files(rows: &[FileRow]) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
+    let columns = vec![
+        AnswerColumn::words("file or structure"),
+        AnswerColumn::words("on the drive"),
+        AnswerColumn::words("state"),
+        AnswerColumn::figures("failure"),
+    ];
+    let caption = "Ranges of the drive that the failures concern";
+    let mut table = AnswerTable::new(caption, 1, columns);
+    for row in rows {
+        table.add([
+            row.owner.clone(),
+            row.range.clone(),
+            row.state.to_owned(),
+            row.failure.to_string(),
+        ]);
+    }
     html! {
         h2 { "Files" }
-        div class="scroll wide" tabindex="0" role="region" aria-label="Files" {
-            table class="files" {
-                thead { tr { th { "file or structure" } th { "on the drive" } th { "state" } th { "failure" } } }
-                tbody {
-                    @for row in rows {
-                        tr { td { (row.owner) } td { (row.range) } td { (row.state) } td { (row.failure) } }
-                    }
-                }
-            }
-        }
+        (table.markup())
     }
 }
 
@@ -229,6 +237,7 @@ fn chart(points: &[Point]) -> Markup {
             text class="soft" x=(LEFT) y=(HEIGHT - 16.0) { "1" }
             text class="soft" x=(WIDTH - RIGHT) y=(HEIGHT - 16.0) text-anchor="end" { (digits::count(points.len() as f64)) }
             text class="soft" x=((WIDTH + LEFT) / 2.0) y=(HEIGHT - 16.0) text-anchor="middle" { "crash point, in order" }
+            text class="soft" transform={ "translate(12 " (round((TOP + base) / 2.0)) ") rotate(-90)" } text-anchor="middle" { "images tried" }
         }
     }
 }
@@ -289,12 +298,18 @@ mod tests {
                 facts: Vec::new(),
                 again: "drivelab '<x>'".into(),
             }],
-            files: Vec::new(),
+            files: vec![FileRow {
+                owner: "<em>".into(),
+                range: "0 to 4095".into(),
+                state: "lost",
+                failure: 1,
+            }],
             method: String::new(),
         });
-        for tag in ["<b>", "<i>", "<u>", "<script>alert", "<x>"] {
+        for tag in ["<b>", "<i>", "<u>", "<script>alert", "<x>", "<em>"] {
             assert!(!page.contains(tag), "{tag}");
         }
         assert!(page.contains("4 tried (all images), 1 failed"));
+        assert!(page.contains("<th scope=\"row\">&lt;em&gt;</th>"));
     }
 }

@@ -8,7 +8,7 @@ mod chromium;
 use lab::{Lab, to_the_end};
 use model::Span;
 use model::media::Precondition;
-use report::decide::{self, page::PageText};
+use report::decide::{self, page::PageText, table::AnswerTable};
 use serde_json::json;
 use study::decide::choose::{self, Candidate, Measure};
 use study::decide::explain::{answer, file};
@@ -24,11 +24,11 @@ fn look(name: &str, html: &str) {
     }
 }
 
-fn words(title: &str, answers: Vec<String>, table: String, method: String) -> PageText {
+fn words(title: &str, answers: Vec<String>, tables: Vec<AnswerTable>, method: String) -> PageText {
     PageText {
         title: title.into(),
         answers,
-        table,
+        tables,
         method,
     }
 }
@@ -39,7 +39,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
     let load = Load::of_text("oltp", text).expect("a job");
     let request = choose::ChooseRequest {
         load: load.at_most(Span::from_ms(5)),
-        slo: Slo::read("read.p99<1ms,iops>20k").expect("limits"),
+        slo: Slo::read("read.p99<1ms,iops>20k,write.mean<2ms").expect("limits"),
         years: 5.0,
         prices: None,
         conditions: Conditions {
@@ -61,6 +61,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
         let mut like = Candidate {
             drive: name.clone(),
             iops: one.iops / slower,
+            screened: index % 4 == 3,
             ..one.clone()
         };
         for reading in &mut like.readings {
@@ -70,11 +71,13 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
     };
     let mut all: Vec<Candidate> = names.iter().enumerate().map(like).collect();
     // One whose percentile is not known has no point, and is named.
-    let unknown = Candidate {
+    let mut unknown = Candidate {
         drive: String::from("without-a-percentile"),
-        readings: Vec::new(),
         ..one.clone()
     };
+    for reading in &mut unknown.readings {
+        (reading.value, reading.interval, reading.met) = (None, None, None);
+    }
     all.push(unknown);
     let answer = choose::answer(all, Vec::new(), Measure::Iops);
     let html = decide::page::choose(
@@ -83,12 +86,19 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
         &words(
             "Which drive for oltp",
             decide::choose::answer(&request, &answer, Measure::Iops),
-            decide::choose::table(&request, &answer, None),
+            decide::choose::tables(&request, &answer),
             decide::choose::method(&request, &answer, "drivelab choose", None),
         ),
     );
     look("choose.html", &html);
-    let known = json!({ "figures": 1, "names": names, "rows": [], "unknown": ["without-a-percentile"], "limits": 2 });
+    let screened = answer.candidates.iter().filter(|one| one.screened);
+    let screened: Vec<&str> = screened.map(|one| &*one.drive).collect();
+    assert!(screened.len() > 10);
+    // A chart for each limited figure; the limit on IOPS is in both.
+    let known = json!({
+        "figures": 2, "names": names, "rows": [], "unknown": ["without-a-percentile"], "limits": [2, 2],
+        "tables": ["Figures of each drive"], "screened": screened, "tip": "\nread.p99: .*(µs|ms)",
+    });
     chromium::run_on(&html, &known.to_string(), &["decide.test.mjs"], |_| ());
 }
 
@@ -121,7 +131,7 @@ fn a_run_taken_apart_is_whole_on_a_phone() {
         &words(
             "Bottleneck of the run",
             decide::explain::sentences(&answers),
-            decide::explain::table(&answers, None),
+            decide::explain::tables(&answers),
             decide::explain::method(&answers, Some(&request), "drivelab explain", None),
         ),
     );
@@ -141,6 +151,12 @@ fn a_run_taken_apart_is_whole_on_a_phone() {
         ]
         .map(String::from),
     );
-    let known = json!({ "figures": 2, "names": [], "rows": rows });
+    let known = json!({
+        "figures": 2, "names": [], "rows": rows, "limits": [model.rating.iter().count(), 0],
+        "tables": [
+            "The measurement, and the model under each condition",
+            "Latency breakdown: mean of each part in the model, and as measured",
+        ],
+    });
     chromium::run_on(&html, &known.to_string(), &["decide.test.mjs"], |_| ());
 }

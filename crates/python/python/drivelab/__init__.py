@@ -502,11 +502,8 @@ class Answer(_Tabular):
         return _json.loads(self._core.json())
 
     def save(self, path: _Path_) -> _Path:
-        """Writes the page; gives its path. Checks, sizes and odds have none."""
-        page = self._core.html()
-        if page is None:
-            raise InputError("there is no page of this answer: repr(answer) is its text, answer.json() its data")
-        return _written(path, page)
+        """Writes the page; returns its path."""
+        return _written(path, self._core.html())
 
 
 def _written(path, text, force=True):

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use text::digits::{count, microseconds};
 
 use super::screen::{LETTER, LINE, Screen, lines, px, width_of};
+use super::with_unit;
 
 /// Space for figures on the right.
 const RIGHT: f64 = 92.0;
@@ -23,7 +24,7 @@ pub(super) struct Bar {
 /// Bars of one unit.
 pub(super) struct Bars {
     pub(super) label: String,
-    /// Unit: `IOPS` or `µs`.
+    /// Unit, as in the readings of limits.
     pub(super) unit: &'static str,
     pub(super) rows: Vec<Bar>,
     /// A line across all bars, with its label.
@@ -49,7 +50,8 @@ impl Bars {
     fn words(&self, value: f64) -> String {
         match self.unit {
             "µs" => microseconds(value),
-            unit => format!("{} {unit}", count(value)),
+            "IOPS" => format!("{} IOPS", count(value)),
+            unit => with_unit(value, unit),
         }
     }
 
@@ -171,7 +173,7 @@ impl Bars {
                 ({ x += length; "" })
                 g class=(colour) {
                     rect class="bar" x=(px(from)) y=(px(row.top)) width=(px(length)) height=(px(THICK)) {
-                        title { (part) ": " (self.words(*value)) }
+                        title { (row.bar.name) "\n" (part) ": " (self.words(*value)) }
                     }
                 }
                 @if row.bar.parts.len() > 1 && length > width_of(part) + 8.0 {

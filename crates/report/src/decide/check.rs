@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use study::decide::check::{BySeed, Check, CheckAnswer};
 use study::decide::work::Conditions;
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
 use super::headline::{first_that_fits, fits, named, some_of};
+use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, reading, seeds, with_unit};
 
 /// Returns which drives pass, and which do not, with the limits that they miss: in one line, or in one for each
@@ -103,19 +104,17 @@ fn cell(one: &BySeed) -> String {
 }
 
 /// Returns a table with a line for each drive.
-pub fn table(check: &Check, answers: &[CheckAnswer], width: Width) -> String {
-    let mut table = plain();
-    let mut header = vec![String::from("drive")];
+pub fn tables(check: &Check, answers: &[CheckAnswer]) -> Vec<AnswerTable> {
+    let mut columns = vec![AnswerColumn::words("drive")];
     if check.is_judged {
-        header.push(String::from("passes"));
+        columns.push(AnswerColumn::figures("passes"));
     }
     if let Some(first) = answers.first() {
         let all = first.minimum.iter().chain(&first.figures);
-        header.extend(all.map(|one| one.reading.limit.clone()));
+        columns.extend(all.map(|one| AnswerColumn::figures(&one.reading.limit)));
     }
-    header.push(String::from("model"));
-    let columns = header.len();
-    table.set_header(header);
+    columns.push(AnswerColumn::words("model"));
+    let mut table = AnswerTable::new("Figures of each drive", 1, columns);
     for one in answers {
         let mut cells = vec![one.drive.clone()];
         if check.is_judged {
@@ -127,10 +126,9 @@ pub fn table(check: &Check, answers: &[CheckAnswer], width: Width) -> String {
         }
         cells.extend(one.minimum.iter().chain(&one.figures).map(cell));
         cells.push(one.model.to_owned());
-        table.add_row(cells);
+        table.add(cells);
     }
-    right(&mut table, 1..columns - 1);
-    folded(&table, 1, width)
+    vec![table]
 }
 
 /// Returns the minimum, its source, and the method.

@@ -12,6 +12,7 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 use super::headline::{first_that_fits, short, some_of};
 use super::sentences::unknown;
 pub use super::sentences::{LENGTH, answer};
+use super::table::{AnswerColumn, AnswerTable};
 use super::{document, model, percent, range, reading_within, seeds};
 
 /// Returns p99 with its range over seeds.
@@ -57,37 +58,43 @@ struct OptionalColumns<'a> {
 }
 
 impl OptionalColumns<'_> {
-    fn header(&self) -> Vec<String> {
+    fn header(&self) -> Vec<AnswerColumn> {
         let request = self.request;
-        let mut header = vec![String::from("drive"), String::from("meets")];
-        header.extend(self.screened.then(|| String::from("run")));
-        header.extend(request.slo.limits.iter().map(|limit| limit.text.clone()));
-        header.push(String::from("room"));
-        header.push(String::from(match self.own_maximum {
+        let words = |name: &str| AnswerColumn::words(name);
+        let figures = |name: &str| AnswerColumn::figures(name);
+        let mut header = vec![words("drive"), words("meets").headed("meets the limits")];
+        header.extend(self.screened.then(|| figures("run")));
+        let limits = request.slo.limits.iter();
+        header.extend(limits.map(|limit| figures(&limit.text)));
+        header.push(figures("room").headed("room to the limit"));
+        header.push(figures(match self.own_maximum {
             true => "IOPS at most",
             false => "IOPS",
         }));
-        header.extend(self.paced.map(|rate| format!("of {}/s", count(rate))));
-        header.extend(["p99", "W", "IOPS/W", "years"].map(String::from));
+        let paced = self.paced.map(|rate| format!("of {}/s", count(rate)));
+        header.extend(paced.map(AnswerColumn::figures));
+        header.extend([
+            figures("p99"),
+            figures("W").headed("power, W"),
+            figures("IOPS/W"),
+            figures("years").headed("years to the rating"),
+        ]);
         if request.prices.is_some() {
-            header.extend(["USD", "drives"].map(String::from));
-            header.push(format!(
-                "{}, {} y",
-                cost_label(request),
-                digits(request.years)
-            ));
-            header.push(String::from("USD/year"));
+            header.extend([
+                figures("USD"),
+                figures("drives").headed("drives bought"),
+                AnswerColumn::figures(format!(
+                    "{}, {} y",
+                    cost_label(request),
+                    digits(request.years)
+                )),
+                figures("USD/year"),
+            ]);
         }
-        if self.binds {
-            header.push(String::from("limited by"));
-        }
-        if self.cache {
-            header.push(String::from("SLC cache"));
-        }
-        header.push(String::from("model"));
-        if self.pools {
-            header.push(String::from("promise"));
-        }
+        header.extend(self.binds.then(|| words("limited by")));
+        header.extend(self.cache.then(|| words("SLC cache")));
+        header.push(words("model"));
+        header.extend(self.pools.then(|| words("promise")));
         header
     }
 
@@ -137,7 +144,7 @@ impl OptionalColumns<'_> {
 }
 
 /// Returns a table with a line for each candidate.
-pub fn table(request: &ChooseRequest, answer: &ChooseAnswer, width: Width) -> String {
+pub fn tables(request: &ChooseRequest, answer: &ChooseAnswer) -> Vec<AnswerTable> {
     let any = |has: fn(&Candidate) -> bool| answer.candidates.iter().any(has);
     let columns = OptionalColumns {
         request,
@@ -148,17 +155,11 @@ pub fn table(request: &ChooseRequest, answer: &ChooseAnswer, width: Width) -> St
         cache: any(|one| one.slc_cache.is_some()),
         pools: any(|one| one.promise.is_some()),
     };
-    let mut table = plain();
-    let header = columns.header();
-    let words = [columns.pools, columns.binds, columns.cache];
-    let words = 1 + words.into_iter().filter(|has| *has).count();
-    let figures = 2..header.len() - words;
-    table.set_header(header);
+    let mut table = AnswerTable::new("Figures of each drive", 1, columns.header());
     for one in &answer.candidates {
-        table.add_row(columns.row(one));
+        table.add(columns.row(one));
     }
-    right(&mut table, figures);
-    folded(&table, 1, width)
+    vec![table]
 }
 
 /// Returns the replacement of a drive, as a sentence. Drives that lack as little within [`CLOSE`] are named together.

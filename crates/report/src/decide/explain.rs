@@ -8,9 +8,10 @@ use study::decide::explain::change::Change;
 use study::decide::explain::depth::DepthAdvice;
 use study::decide::explain::rating::PerformanceRating;
 use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds};
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
 use super::headline::{first_that_fits, short, untested};
+use super::table::{AnswerColumn, AnswerTable};
 use super::{document, model as known, percent, range, seeds};
 
 /// Returns a line for each run, then further facts on each.
@@ -227,33 +228,30 @@ fn state(advice: &DepthAdvice, model: &ModelComparison) -> String {
 }
 
 /// Returns measured and simulated rates and latencies, and the model's latency breakdown next to fio's figures.
-pub fn table(answers: &[ExplainAnswer], width: Width) -> String {
-    let mut parts = Vec::new();
-    if answers.iter().any(|answer| answer.model.is_some()) {
-        parts.push(cases(answers, width));
-        parts.push(anatomy(answers, width));
-    } else {
-        parts.push(measured(answers, width));
+pub fn tables(answers: &[ExplainAnswer]) -> Vec<AnswerTable> {
+    match answers.iter().any(|answer| answer.model.is_some()) {
+        true => vec![cases(answers), anatomy(answers)],
+        false => vec![measured(answers)],
     }
-    parts.join("\n\n")
 }
 
-fn measured(answers: &[ExplainAnswer], width: Width) -> String {
-    let mut table = plain();
-    table.set_header([
-        "run",
-        "I/Os",
-        "IOPS",
-        "bandwidth",
-        "mean",
-        "submission",
-        "completion",
-        "p99",
-    ]);
+fn measured(answers: &[ExplainAnswer]) -> AnswerTable {
+    let figures = |name: &str| AnswerColumn::figures(name);
+    let columns = vec![
+        AnswerColumn::words("run"),
+        AnswerColumn::words("I/Os"),
+        figures("IOPS"),
+        figures("bandwidth"),
+        figures("mean").headed("mean latency"),
+        figures("submission").headed("mean submission"),
+        figures("completion").headed("mean completion"),
+        figures("p99"),
+    ];
+    let mut table = AnswerTable::new("Figures as measured", 2, columns);
     let us = |value: Option<f64>| value.map_or_else(|| String::from("-"), microseconds);
     for answer in answers {
         for side in &answer.measured.sides {
-            table.add_row([
+            table.add([
                 answer.run.clone(),
                 side.direction.to_owned(),
                 count(side.iops),
@@ -265,21 +263,21 @@ fn measured(answers: &[ExplainAnswer], width: Width) -> String {
             ]);
         }
     }
-    right(&mut table, 2..usize::MAX);
-    folded(&table, 2, width)
+    table
 }
 
-fn cases(answers: &[ExplainAnswer], width: Width) -> String {
-    let mut table = plain();
-    table.set_header([
-        "run",
-        "",
-        "IOPS",
-        "mean",
-        "of as asked",
-        "off measured",
-        "what",
-    ]);
+fn cases(answers: &[ExplainAnswer]) -> AnswerTable {
+    let columns = vec![
+        AnswerColumn::words("run"),
+        AnswerColumn::words("").headed("case"),
+        AnswerColumn::figures("IOPS"),
+        AnswerColumn::figures("mean").headed("mean latency"),
+        AnswerColumn::figures("of as asked").headed("IOPS over \"as asked\""),
+        AnswerColumn::figures("off measured").headed("distance from the measurement"),
+        AnswerColumn::words("what").headed("condition or option"),
+    ];
+    let caption = "The measurement, and the model under each condition";
+    let mut table = AnswerTable::new(caption, 2, columns);
     for answer in answers {
         let Some(model) = &answer.model else {
             continue;
@@ -293,7 +291,7 @@ fn cases(answers: &[ExplainAnswer], width: Width) -> String {
         let mean = means
             .collect::<Option<Vec<f64>>>()
             .map(|all| all.iter().sum::<f64>() / ios.max(1.0));
-        table.add_row([
+        table.add([
             answer.run.clone(),
             String::from("measured"),
             count(answer.measured.iops),
@@ -302,21 +300,20 @@ fn cases(answers: &[ExplainAnswer], width: Width) -> String {
             String::from("-"),
             String::new(),
         ]);
-        table.add_row(case(answer, "as asked", &model.as_asked));
+        table.add(case(answer, "as asked", &model.as_asked));
         for trial in &model.conditions {
             let explains = model.explained_by.contains(&trial.key);
-            table.add_row(case(
+            table.add(case(
                 answer,
                 if explains { "if: explains" } else { "if" },
                 trial,
             ));
         }
         for trial in &model.options {
-            table.add_row(case(answer, "with", trial));
+            table.add(case(answer, "with", trial));
         }
     }
-    right(&mut table, 2..6);
-    folded(&table, 2, width)
+    table
 }
 
 fn case(answer: &ExplainAnswer, kind: &str, trial: &Trial) -> [String; 7] {
@@ -339,9 +336,17 @@ fn case(answer: &ExplainAnswer, kind: &str, trial: &Trial) -> [String; 7] {
     ]
 }
 
-fn anatomy(answers: &[ExplainAnswer], width: Width) -> String {
-    let mut table = plain();
-    table.set_header(["run", "I/Os", "part", "model", "share", "measured"]);
+fn anatomy(answers: &[ExplainAnswer]) -> AnswerTable {
+    let columns = vec![
+        AnswerColumn::words("run"),
+        AnswerColumn::words("I/Os"),
+        AnswerColumn::words("part"),
+        AnswerColumn::figures("model"),
+        AnswerColumn::figures("share"),
+        AnswerColumn::figures("measured"),
+    ];
+    let caption = "Latency breakdown: mean of each part in the model, and as measured";
+    let mut table = AnswerTable::new(caption, 3, columns);
     let us = |value: Option<f64>| value.map_or_else(|| String::from("-"), microseconds);
     for answer in answers {
         for side in answer.model.iter().flat_map(|model| &model.anatomy) {
@@ -351,7 +356,7 @@ fn anatomy(answers: &[ExplainAnswer], width: Width) -> String {
                 .iter()
                 .find(|one| one.direction == side.direction);
             let mut row = |part: &str, model: Option<f64>, measured: Option<f64>| {
-                table.add_row([
+                table.add([
                     answer.run.clone(),
                     side.direction.to_owned(),
                     part.to_owned(),
@@ -380,8 +385,7 @@ fn anatomy(answers: &[ExplainAnswer], width: Width) -> String {
             );
         }
     }
-    right(&mut table, 3..usize::MAX);
-    folded(&table, 3, width)
+    table
 }
 
 /// Returns whether each run was steady and its file is consistent, and the method.

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use study::decide::fill::{FallsOff, FillAnswer, FillRequest, FillResult};
 use text::digits::{bytes_binary, bytes_decimal, digits, duration, megabytes_a_second};
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
+use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, range, seeds};
 
 /// Returns the answer on one drive: a sentence for each share in use.
@@ -38,18 +39,19 @@ fn recovers(falls: &FallsOff) -> String {
 }
 
 /// Returns a table with a line for each share in use.
-pub fn table(answers: &[FillAnswer], width: Width) -> String {
-    let mut table = plain();
-    table.set_header([
-        "drive",
-        "in use",
-        "fast MB/s",
-        "for GB",
-        "for",
-        "slow MB/s",
-        "recovers",
-        "to GB",
-    ]);
+pub fn tables(answers: &[FillAnswer]) -> Vec<AnswerTable> {
+    let columns = vec![
+        AnswerColumn::words("drive"),
+        AnswerColumn::figures("in use"),
+        AnswerColumn::figures("fast MB/s"),
+        AnswerColumn::figures("for GB").headed("fast for, GB"),
+        AnswerColumn::figures("for").headed("fast for, time"),
+        AnswerColumn::figures("slow MB/s"),
+        AnswerColumn::figures("recovers").headed("recovers in"),
+        AnswerColumn::figures("to GB").headed("recovers to, GB"),
+    ];
+    let caption = "Write rate before and after it falls, by share in use";
+    let mut table = AnswerTable::new(caption, 2, columns);
     for answer in answers {
         for one in &answer.at {
             let mut cells = vec![
@@ -75,11 +77,10 @@ pub fn table(answers: &[FillAnswer], width: Width) -> String {
                     String::from("-"),
                 ]),
             }
-            table.add_row(cells);
+            table.add(cells);
         }
     }
-    right(&mut table, 1..usize::MAX);
-    folded(&table, 2, width)
+    vec![table]
 }
 
 /// Returns notes on the method.

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 use study::decide::fleet::{FleetAnswer, FleetDrive, LimitingCounter, Remaining};
 use text::digits::{bytes_decimal, digits};
 use text::foreign::printable;
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
 use super::document;
+use super::table::{AnswerColumn, AnswerTable};
 
 /// Maximum characters of the first line.
 const LINE: usize = 160;
@@ -41,6 +42,11 @@ fn name(one: &FleetDrive, most: usize) -> String {
     let end = health.serial_end.as_ref();
     let end = end.map_or_else(String::new, |end| format!(" …{end}"));
     format!("{}{end}", short_model(model, most - end.chars().count()))
+}
+
+/// Returns the drive's name on a page.
+pub(super) fn full_name(one: &FleetDrive) -> String {
+    name(one, LONG_NAME)
 }
 
 /// Returns a model of at most `most` characters: without the words that most models have, then without the maker, then
@@ -242,19 +248,20 @@ fn unknown(answer: &FleetAnswer) -> String {
 
 /// Returns a line for each drive with its written bytes, its wear and its two ends, then a line for each with its
 /// state.
-pub fn table(answer: &FleetAnswer, width: Width) -> String {
-    let mut ends = plain();
-    ends.set_header([
-        "drive",
-        "written",
-        "a day",
-        "rated",
-        "used",
-        "by rating",
-        "by used",
-    ]);
+pub fn tables(answer: &FleetAnswer) -> Vec<AnswerTable> {
+    let figures = |name: &str| AnswerColumn::figures(name);
+    let columns = vec![
+        AnswerColumn::words("drive"),
+        figures("written"),
+        figures("a day").headed("written per day"),
+        figures("rated").headed("rated bytes"),
+        figures("used").headed("Percentage Used"),
+        figures("by rating").headed("ends by rating in"),
+        figures("by used").headed("ends by Percentage Used in"),
+    ];
+    let mut ends = AnswerTable::new("Wear and end of each drive", 1, columns);
     for one in &answer.drives {
-        ends.add_row([
+        ends.add([
             name(one, NAME),
             bytes(one.health.written.as_ref().map(|it| it.value)),
             bytes(one.written_gb_a_day.map(|rate| rate * 1e9)),
@@ -267,13 +274,19 @@ pub fn table(answer: &FleetAnswer, width: Width) -> String {
             remaining_unless_failed(one, one.to_used),
         ]);
     }
-    right(&mut ends, 1..usize::MAX);
-    let mut state = plain();
-    state.set_header(["drive", "hours on", "spare", "errors", "C", "in"]);
+    let columns = vec![
+        AnswerColumn::words("drive"),
+        figures("hours on").headed("power-on hours"),
+        figures("spare").headed("available spare"),
+        figures("errors").headed("media errors"),
+        figures("C").headed("temperature, °C"),
+        AnswerColumn::words("in").headed("read from"),
+    ];
+    let mut state = AnswerTable::new("State of each drive", 1, columns);
     for one in &answer.drives {
         let health = &one.health;
         let spare = health.spare_percent.map(|it| format!("{it:.0} %"));
-        state.add_row([
+        state.add([
             name(one, NAME),
             hours(one),
             spare.unwrap_or_else(|| String::from(NONE)),
@@ -284,12 +297,7 @@ pub fn table(answer: &FleetAnswer, width: Width) -> String {
             short(&printable(&health.place), PLACE),
         ]);
     }
-    right(&mut state, 1..5);
-    format!(
-        "{}\n\n{}",
-        folded(&ends, 1, width),
-        folded(&state, 1, width)
-    )
+    vec![ends, state]
 }
 
 /// Returns ratings, rules and remarks of each drive, and how the ends were computed.
@@ -386,7 +394,11 @@ mod tests {
         assert!(!json(&found, "").to_string().is_empty());
         assert!(!crate::csv::fleet(&found).is_empty());
         let notes = method(&found, "", None);
-        Some([answer(&found), table(&found, None), notes])
+        Some([
+            answer(&found),
+            super::super::table::text_of(&tables(&found), None),
+            notes,
+        ])
     }
 
     fn fits(bytes: &[u8]) -> bool {

@@ -8,6 +8,7 @@ use text::digits::{bytes_decimal, count, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::headline::{first_that_fits, named, short, some_of};
+use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, range, seeds};
 
 /// Returns a line for each drive or pool, then further facts on them.
@@ -311,33 +312,37 @@ fn or_none(value: Option<f64>) -> String {
 }
 
 /// Returns a line for each drive, or member of a pool.
-pub fn table(answers: &[LifeAnswer], width: Width) -> String {
-    let mut table = plain();
+pub fn tables(answers: &[LifeAnswer]) -> Vec<AnswerTable> {
     let loaded = answers.iter().any(|answer| answer.load.is_some());
     let years = answers.first().map_or(0.0, |answer| answer.years);
     let then = format!("TB in {} y", digits(years));
-    let mut header = vec!["drive", "rated", "DWPD", "MB/s that last"];
+    let figures = |name: &str| AnswerColumn::figures(name);
+    let mut columns = vec![
+        AnswerColumn::words("drive"),
+        figures("rated").headed("rated bytes"),
+        figures("DWPD").headed("rated DWPD"),
+        figures("MB/s that last").headed("rate that lasts, MB/s"),
+    ];
     if loaded {
-        header.extend([
-            "written MB/s",
-            "DWPD now",
-            &then,
-            "WA",
-            "WA rated",
-            "years to rating",
-            "used a year",
-            "100 % on",
-            "105 % on",
+        columns.extend([
+            figures("written MB/s"),
+            figures("DWPD now").headed("DWPD at this load"),
+            figures(&then),
+            figures("WA").headed("write amplification"),
+            figures("WA rated").headed("rated write amplification"),
+            figures("years to rating").headed("time to the rating"),
+            figures("used a year").headed("Percentage Used per year"),
+            figures("100 % on").headed("100 % used after"),
+            figures("105 % on").headed("105 % used after"),
         ]);
     }
-    table.set_header(header);
+    let mut table = AnswerTable::new("Endurance of each drive", 1, columns);
     for answer in answers {
         for part in &answer.parts {
-            table.add_row(row(answer, part, loaded));
+            table.add(row(answer, part, loaded));
         }
     }
-    right(&mut table, 1..usize::MAX);
-    folded(&table, 1, width)
+    vec![table]
 }
 
 fn row(answer: &LifeAnswer, part: &LifePart, loaded: bool) -> Vec<String> {

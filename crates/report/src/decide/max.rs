@@ -6,10 +6,11 @@ use study::decide::max::{Highest, LoadPoint, MaxAnswer, MaxRequest};
 use study::decide::tally::busiest;
 use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits};
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
 use super::headline::{first_that_fits, named};
 use super::life::early_end;
+use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, percent, reading_within, seeds};
 
 /// Returns a line for each drive, then what limits each.
@@ -151,23 +152,36 @@ fn kept_up(point: &LoadPoint) -> String {
 }
 
 /// Returns the figures at the answer and at the first load beyond it.
-pub fn table(request: &MaxRequest, answers: &[MaxAnswer], width: Width) -> String {
-    let mut table = plain();
-    let mut header = ["drive", "loop", "load", "IOPS"].map(String::from).to_vec();
-    header.extend(request.slo.limits.iter().map(|limit| limit.text.clone()));
-    header.extend(["W", "WA", "controller", "link", "dies", "host cores"].map(String::from));
-    table.set_header(header);
+pub fn tables(request: &MaxRequest, answers: &[MaxAnswer]) -> Vec<AnswerTable> {
+    let figures = |name: &str| AnswerColumn::figures(name);
+    let mut columns = vec![
+        AnswerColumn::words("drive"),
+        AnswerColumn::words("loop"),
+        figures("load"),
+        figures("IOPS"),
+    ];
+    let limits = request.slo.limits.iter();
+    columns.extend(limits.map(|limit| figures(&limit.text)));
+    columns.extend([
+        figures("W").headed("power, W"),
+        figures("WA").headed("write amplification"),
+        figures("controller").headed("controller busy"),
+        figures("link").headed("link busy"),
+        figures("dies").headed("dies busy"),
+        figures("host cores").headed("host cores busy"),
+    ]);
+    let caption = "The highest load within the limits, and the next load that was tried";
+    let mut table = AnswerTable::new(caption, 2, columns);
     for answer in answers {
         for (name, highest) in [("open", &answer.open), ("closed", &answer.closed)] {
             for (at, point) in [("", &highest.at), ("beyond: ", &highest.beyond)] {
                 if let Some(point) = point {
-                    table.add_row(row(&answer.drive, name, at, point));
+                    table.add(row(&answer.drive, name, at, point));
                 }
             }
         }
     }
-    right(&mut table, 2..usize::MAX);
-    folded(&table, 2, width)
+    vec![table]
 }
 
 fn row(drive: &str, name: &str, at: &str, point: &LoadPoint) -> Vec<String> {

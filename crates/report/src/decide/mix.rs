@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use study::decide::mix::{DirectionLatency, MixAnswer, MixPoint, MixRequest};
 use text::digits::{count, digits, microseconds};
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
+use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, percent, range, seeds};
 
 /// Returns the answer on one drive: the two ends and where the rate drops, then the figures in between.
@@ -53,11 +54,19 @@ fn latency(one: Option<DirectionLatency>) -> [String; 2] {
 }
 
 /// Returns a table with a line for each mix.
-pub fn table(answers: &[MixAnswer], width: Width) -> String {
-    let mut table = plain();
-    table.set_header([
-        "drive", "reads", "IOPS", "MB/s", "read", "p99", "write", "p99", "of ends",
-    ]);
+pub fn tables(answers: &[MixAnswer]) -> Vec<AnswerTable> {
+    let columns = vec![
+        AnswerColumn::words("drive"),
+        AnswerColumn::figures("reads").headed("share of reads"),
+        AnswerColumn::figures("IOPS"),
+        AnswerColumn::figures("MB/s"),
+        AnswerColumn::figures("read").headed("mean read latency"),
+        AnswerColumn::figures("p99").headed("read p99"),
+        AnswerColumn::figures("write").headed("mean write latency"),
+        AnswerColumn::figures("p99").headed("write p99"),
+        AnswerColumn::figures("of ends"),
+    ];
+    let mut table = AnswerTable::new("Rate and latency of each mix", 2, columns);
     for answer in answers {
         for point in &answer.points {
             let mut cells = vec![
@@ -69,11 +78,10 @@ pub fn table(answers: &[MixAnswer], width: Width) -> String {
             cells.extend(latency(point.read));
             cells.extend(latency(point.write));
             cells.push(percent(point.of_ends));
-            table.add_row(cells);
+            table.add(cells);
         }
     }
-    right(&mut table, 1..usize::MAX);
-    folded(&table, 2, width)
+    vec![table]
 }
 
 /// Returns notes on the method.

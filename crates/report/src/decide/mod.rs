@@ -12,11 +12,13 @@ pub mod life;
 pub mod max;
 pub mod mix;
 pub mod odds;
+mod other_pages;
 pub mod page;
 mod plot;
 mod screen;
 mod sentences;
 pub mod size;
+pub mod table;
 pub mod view;
 
 pub use display::AnswerDisplay;

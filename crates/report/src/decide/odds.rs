@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use study::decide::odds::{EXPOSED, LossCause, OddsAnswer, OddsRequest, PerYear, Repair};
 use text::digits::{bytes_decimal, digits, duration, percent};
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
 use super::document;
+use super::table::{AnswerColumn, AnswerTable};
 
 /// Years between two events of this rate.
-fn years(rate: f64) -> String {
+pub(super) fn years(rate: f64) -> String {
     let years = 1.0 / rate;
     match years {
         none if none.is_infinite() => String::from("never"),
@@ -74,15 +75,27 @@ fn failures(repair: &Repair) -> String {
     }
 }
 
-/// A line for each pool, and a table of the drives.
-pub fn table(answers: &[OddsAnswer], width: Width) -> String {
-    let mut pools = plain();
-    pools.set_header(["pool", "usable", "data loss", "sectors", "cause", "share"]);
-    let mut drives = plain();
-    drives.set_header(["drive", "class", "fail in a year", "rebuild"]);
+/// Returns a table of the pools, and one of their drives.
+pub fn tables(answers: &[OddsAnswer]) -> Vec<AnswerTable> {
+    let columns = vec![
+        AnswerColumn::words("pool"),
+        AnswerColumn::figures("usable").headed("usable capacity"),
+        AnswerColumn::figures("data loss").headed("data loss once in"),
+        AnswerColumn::figures("sectors").headed("unreadable sectors once in"),
+        AnswerColumn::words("cause").headed("most frequent cause"),
+        AnswerColumn::words("share").headed("its share"),
+    ];
+    let mut pools = AnswerTable::new("Data loss of each pool", 1, columns);
+    let columns = vec![
+        AnswerColumn::words("drive"),
+        AnswerColumn::words("class"),
+        AnswerColumn::words("fail in a year"),
+        AnswerColumn::figures("rebuild").headed("time of a rebuild"),
+    ];
+    let mut drives = AnswerTable::new("Failures and rebuilds of each drive", 1, columns);
     let mut listed: Vec<&str> = Vec::new();
     for answer in answers {
-        pools.add_row([
+        pools.add([
             answer.drive.clone(),
             bytes_decimal(answer.usable_bytes as f64),
             years(answer.losses[0]),
@@ -97,7 +110,7 @@ pub fn table(answers: &[OddsAnswer], width: Width) -> String {
                 continue;
             }
             listed.push(&repair.drive);
-            drives.add_row([
+            drives.add([
                 repair.drive.clone(),
                 repair.class.map_or("-", |class| class.name()).to_owned(),
                 failures(repair),
@@ -105,13 +118,7 @@ pub fn table(answers: &[OddsAnswer], width: Width) -> String {
             ]);
         }
     }
-    right(&mut pools, 1..4);
-    right(&mut drives, 3..4);
-    format!(
-        "{}\n\n{}",
-        folded(&pools, 1, width),
-        folded(&drives, 1, width)
-    )
+    vec![pools, drives]
 }
 
 /// Returns the method and its limits.

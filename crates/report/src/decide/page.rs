@@ -5,17 +5,20 @@ use study::decide::choose;
 use study::decide::explain;
 use study::decide::fill;
 use study::decide::life;
+use study::decide::load::Height;
 use study::decide::max;
 use study::decide::mix;
 use study::decide::slo::{Limit, LimitMetric, LimitScope, Slo};
 use text::words::listed;
 
 use super::bars::{Bar, Bars};
-use super::plot::{Plot, PlotAxis, PlotLine};
+use super::plot::{COLOURS, Plot, PlotAxis, PlotLine};
+use super::table::{self, AnswerTable};
 use crate::page::look;
 
 const STYLE: &str = include_str!("page.css");
 const COPY: &str = include_str!("copy.js");
+const POINTS: &str = include_str!("points.js");
 /// Start of the line with the command that repeats an answer.
 const AGAIN: &str = "Repeat: ";
 
@@ -25,39 +28,68 @@ pub struct PageText {
     pub title: String,
     /// The answers, one or two sentences each.
     pub answers: Vec<String>,
-    /// The table, as on the terminal.
-    pub table: String,
+    /// Tables below the charts.
+    pub tables: Vec<AnswerTable>,
     /// Description of the method.
     pub method: String,
 }
 
-fn page(words: &PageText, caption: &str, plot: &Plot) -> String {
-    page_of(words, &[(caption, plot.svg())])
+/// A chart of a page, with its caption.
+pub(super) struct Figure {
+    pub(super) label: String,
+    pub(super) caption: String,
+    pub(super) chart: Markup,
 }
 
-fn page_of(words: &PageText, figures: &[(&str, Markup)]) -> String {
+impl Figure {
+    /// Returns a chart of lines or points.
+    pub(super) fn from_plot(plot: &Plot, caption: impl Into<String>) -> Figure {
+        Figure {
+            label: plot.label.clone(),
+            caption: caption.into(),
+            chart: plot.svg(),
+        }
+    }
+}
+
+/// Returns the page with these charts above the tables.
+pub(super) fn page(words: &PageText, figures: &[Figure]) -> String {
     let body: Markup = html! {
+        a class="skip" href="#figures" { "Skip to the tables" }
         header class="masthead" {
             (look::top_line())
             h1 { (words.title) }
             @for answer in &words.answers { p class="standfirst" { (answer) } }
         }
         main {
-            @for (caption, svg) in figures {
+            @for Figure { label, caption, chart } in figures {
                 figure {
-                    div class="scroll wide" tabindex="0" role="region" aria-label="Chart" { (svg) }
+                    div class="drawing" tabindex="0" role="group" aria-label={ (label) ". Chart; arrow keys read its values." } { (chart) }
+                    p class="hidden" aria-live="polite" {}
                     figcaption { (caption) }
                 }
             }
-            div class="scroll wide" tabindex="0" role="region" aria-label="Table" {
-                pre class="table" { (words.table) }
+            div id="figures" {
+                @for table in &words.tables { (table.markup()) }
             }
             @for line in words.method.lines() { (method(line)) }
         }
         (look::scripts_of_theme())
         (look::script(COPY))
+        (look::script(POINTS))
     };
-    look::page(&words.title, &[STYLE], &body)
+    look::page(&words.title, &[STYLE, table::STYLE], &body)
+}
+
+/// Returns the sentence on drives or pools without a figure in a chart, if there are any.
+pub(super) fn missing(what: &str, names: &[String]) -> String {
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Not in the chart, because {what} is not known: {}.",
+            listed(names)
+        ),
+    }
 }
 
 /// Returns a line of the method; the command that repeats the answer has a button that copies it.
@@ -70,20 +102,8 @@ fn method(line: &str) -> Markup {
     }
 }
 
-/// Returns the sentence on limits that the chart does not have, if there are any.
-fn not_drawn<'a>(limits: impl Iterator<Item = &'a Limit>) -> String {
-    let texts: Vec<String> = limits.map(|limit| limit.text.clone()).collect();
-    match texts.is_empty() {
-        true => String::new(),
-        false => format!(
-            " The table also has limits on other figures: {}.",
-            listed(&texts)
-        ),
-    }
-}
-
 /// Returns the lower limits on IOPS over all directions, which are lines across the axis of IOPS.
-fn floors(slo: &Slo) -> Vec<(f64, String)> {
+pub(super) fn floors(slo: &Slo) -> Vec<(f64, String)> {
     let floors = slo.limits.iter().filter(|limit| is_floor(limit));
     floors
         .map(|limit| (limit.bound, limit.text.clone()))
@@ -94,76 +114,114 @@ fn is_floor(limit: &Limit) -> bool {
     limit.figure == LimitMetric::Iops && limit.of == LimitScope::All
 }
 
-/// Returns the limits other than the one at this index and those that [`floors`] returns.
-fn others(slo: &Slo, index: Option<usize>) -> impl Iterator<Item = &Limit> {
+/// Returns the limits that are lines across the axis of a figure, each with its index; each has a chart of its own.
+pub(super) fn charted(slo: &Slo) -> impl Iterator<Item = (usize, &Limit)> {
     let limits = slo.limits.iter().enumerate();
-    limits
-        .filter(move |(at, limit)| Some(*at) != index && !is_floor(limit))
-        .map(|(_, limit)| limit)
+    limits.filter(|(_, limit)| !is_floor(limit))
 }
 
-/// Returns the first limit on a latency.
-fn latency(slo: &Slo) -> Option<(usize, &Limit)> {
-    let mut limits = slo.limits.iter().enumerate();
-    limits.find(|(_, limit)| limit.figure.is_latency())
-}
-
-/// Returns the chart of the latency `name` over IOPS, with its limit and the lower limits on IOPS. `titles` are those of
-/// the chart and of its x axis.
-fn latency_chart(
-    titles: [String; 2],
-    name: &str,
+/// Returns the chart of a figure over IOPS, with its limit, if it has one, and the lower limits on IOPS. `x` is the name
+/// of the axis of IOPS.
+fn chart_over_iops(
+    x: &str,
+    y: (&str, &'static str),
     lines: Vec<PlotLine>,
     limit: Option<&Limit>,
     slo: &Slo,
 ) -> Plot {
-    let [label, x] = titles;
+    let (name, unit) = y;
     let floors = floors(slo);
     let bound = limit.map(|limit| (limit.bound, limit.text.clone()));
     let points = || lines.iter().flat_map(|line| &line.points);
+    let across = points().map(|point| point.0);
+    let up = points().map(|point| point.1);
     Plot {
-        label,
+        label: format!("{name} over IOPS"),
         x: PlotAxis::from_values(
-            &x,
-            points()
-                .map(|point| point.0)
-                .chain(floors.iter().map(|floor| floor.0)),
+            x,
+            "IOPS",
+            across.chain(floors.iter().map(|floor| floor.0)),
             true,
         ),
         y: PlotAxis::from_values(
-            &format!("{name}, microseconds"),
-            points()
-                .map(|point| point.1)
-                .chain(bound.iter().map(|bound| bound.0)),
+            name,
+            unit,
+            up.chain(bound.iter().map(|bound| bound.0)),
             true,
         ),
         limits: bound.into_iter().collect(),
         floors,
         lines,
+        legend: None,
     }
 }
 
-/// Returns the page on the highest load: latency by IOPS of all tried loads.
+/// Returns the page on the highest load: a chart of each limited figure by IOPS, with all tried loads.
 pub fn max(slo: &Slo, answers: &[max::MaxAnswer], words: &PageText) -> String {
-    let (known, limit) = latency(slo).unzip();
-    let index = known.unwrap_or(0);
+    let lines = |index: usize| {
+        let lines = answers.iter().map(|answer| {
+            let points = answer.open.tried.iter();
+            let points =
+                points.filter_map(|tried| Some((tried.iops, tried.readings.get(index)?.value?)));
+            PlotLine {
+                name: answer.drive.clone(),
+                points: points.collect(),
+                remark: None,
+            }
+        });
+        lines.collect()
+    };
+    const EACH: &str = "Each point is a load that was tried; a dashed line is a limit.";
+    let figures = charted(slo).map(|(index, limit)| {
+        let y = (limit.name(), limit.unit);
+        let plot = chart_over_iops("IOPS, open loop", y, lines(index), Some(limit), slo);
+        let caption = format!("{} by load. {EACH}", limit.name());
+        Figure::from_plot(&plot, caption)
+    });
+    let mut figures: Vec<Figure> = figures.collect();
+    if figures.is_empty() {
+        figures.push(Figure::from_plot(&completed(slo, answers), EACH));
+    }
+    page(words, &figures)
+}
+
+/// Returns the chart for limits on IOPS alone: completed by arriving I/Os.
+fn completed(slo: &Slo, answers: &[max::MaxAnswer]) -> Plot {
     let lines = answers.iter().map(|answer| {
         let points = answer.open.tried.iter();
-        let points =
-            points.filter_map(|tried| Some((tried.iops, tried.readings.get(index)?.value?)));
+        let points = points.filter_map(|tried| match tried.height {
+            Height::Arrivals(rate) => Some((rate, tried.iops)),
+            Height::InFlight(_) => None,
+        });
         PlotLine {
             name: answer.drive.clone(),
             points: points.collect(),
+            remark: None,
         }
     });
-    let name = limit.map_or("", Limit::name);
-    let titles = [format!("{name} over load"), String::from("IOPS, open loop")];
-    let plot = latency_chart(titles, name, lines.collect(), limit, slo);
-    let caption = format!(
-        "Each point is a load that was tried; dashed lines are the limits.{}",
-        not_drawn(others(slo, known))
-    );
-    page(words, &caption, &plot)
+    let lines: Vec<PlotLine> = lines.collect();
+    let limits = floors(slo);
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let bounds = limits.iter().map(|limit| limit.0);
+    Plot {
+        label: String::from("Completed over arriving I/Os"),
+        x: PlotAxis::from_values(
+            "arriving I/Os per second",
+            "IOPS",
+            points().map(|point| point.0),
+            true,
+        ),
+        y: PlotAxis::from_values(
+            "IOPS",
+            "IOPS",
+            points().map(|point| point.1).chain(bounds),
+            true,
+        ),
+        limits,
+        floors: Vec::new(),
+        lines,
+        legend: None,
+    }
 }
 
 /// Returns the page on mixes: IOPS by the share of reads.
@@ -174,6 +232,7 @@ pub fn mix(answers: &[mix::MixAnswer], words: &PageText) -> String {
         PlotLine {
             name: answer.drive.clone(),
             points: points.collect(),
+            remark: None,
         }
     });
     let lines: Vec<PlotLine> = lines.collect();
@@ -184,16 +243,19 @@ pub fn mix(answers: &[mix::MixAnswer], words: &PageText) -> String {
     let plot = Plot {
         label: String::from("IOPS over the share of reads"),
         x: PlotAxis {
-            name: String::from("reads, percent"),
+            name: String::from("share of reads"),
+            unit: "%",
             ends: [0.0, 100.0],
             by_ratio: false,
         },
-        y: PlotAxis::from_values("IOPS", rates, true),
+        y: PlotAxis::from_values("IOPS", "IOPS", rates, true),
         lines,
         limits: Vec::new(),
         floors: Vec::new(),
+        legend: None,
     };
-    page(words, "Each point is a mix, the mean of its seeds.", &plot)
+    let caption = "Each point is a mix, the mean of its seeds.";
+    page(words, &[Figure::from_plot(&plot, caption)])
 }
 
 /// Returns the page on filling: the rate of writes by the bytes written.
@@ -208,22 +270,21 @@ pub fn fill(answers: &[fill::FillAnswer], words: &PageText) -> String {
             .iter()
             .map(|piece| (piece.gb, piece.mb_s))
             .collect(),
+        remark: None,
     });
     let lines: Vec<PlotLine> = lines.collect();
     let points = || lines.iter().flat_map(|line| &line.points);
     let plot = Plot {
         label: String::from("Write rate by written volume"),
-        x: PlotAxis::from_values("GB written", points().map(|point| point.0), false),
-        y: PlotAxis::from_values("MB/s", points().map(|point| point.1), true),
+        x: PlotAxis::from_values("written", "GB", points().map(|point| point.0), false),
+        y: PlotAxis::from_values("write rate", "MB/s", points().map(|point| point.1), true),
         limits: Vec::new(),
         floors: Vec::new(),
         lines,
+        legend: None,
     };
-    page(
-        words,
-        "Each point is a quarter percent of the capacity, first seed. After each drive's name is the share of it in use at the start.",
-        &plot,
-    )
+    let caption = "Each point is a quarter percent of the capacity, first seed. The share after a drive's name is in use at the start.";
+    page(words, &[Figure::from_plot(&plot, caption)])
 }
 
 /// Returns the page on lifetime: Percentage Used over the requested years at the load.
@@ -238,6 +299,7 @@ pub fn life(answers: &[life::LifeAnswer], words: &PageText) -> String {
             Some(PlotLine {
                 name: part.name.clone(),
                 points: vec![(0.0, at(0.0)), (years, at(years))],
+                remark: None,
             })
         });
     let lines: Vec<PlotLine> = lines.collect();
@@ -247,11 +309,13 @@ pub fn life(answers: &[life::LifeAnswer], words: &PageText) -> String {
         label: String::from("Percentage Used over years"),
         x: PlotAxis {
             name: String::from("years"),
+            unit: "",
             ends: [0.0, years],
             by_ratio: false,
         },
         y: PlotAxis {
             name: String::from("Percentage Used, as the model counts it"),
+            unit: "%",
             ends: [0.0, MOST],
             by_ratio: false,
         },
@@ -261,12 +325,14 @@ pub fn life(answers: &[life::LifeAnswer], words: &PageText) -> String {
             (105.0, String::from("100 and 105 %")),
         ],
         floors: Vec::new(),
+        legend: None,
     };
-    page(
-        words,
-        "A line that ends early continues above the chart.",
-        &plot,
-    )
+    let mut caption = String::from("A line that ends early continues above the chart.");
+    let parts = answers.iter().flat_map(|answer| &answer.parts);
+    let unknown = parts.filter(|part| part.used_percent_a_year.is_none());
+    let unknown: Vec<String> = unknown.map(|part| part.name.clone()).collect();
+    caption.push_str(&missing("its wear", &unknown));
+    page(words, &[Figure::from_plot(&plot, caption)])
 }
 
 /// Returns a line that ends where it reaches `most`.
@@ -280,37 +346,62 @@ fn clipped(mut line: PlotLine, most: f64) -> PlotLine {
     line
 }
 
-/// Returns the page on candidates: the highest percentile by IOPS.
+/// Text on a drive of which only a short run exists.
+const SCREENED: &str = "short screening run";
+
+/// Returns the page on candidates: a chart of each limited figure by IOPS; without limits, of the 99th percentile.
 pub fn choose(slo: &Slo, answer: &choose::ChooseAnswer, words: &PageText) -> String {
-    let limit = latency(slo);
-    let figure = |one: &choose::Candidate| match limit {
-        Some((index, _)) => one.readings.get(index)?.value,
-        None => one.p99_us,
+    let figure = |figure: &dyn Fn(&choose::Candidate) -> Option<f64>, y, limit| {
+        let all = || answer.candidates.iter();
+        let known = all().filter_map(|one| {
+            Some(PlotLine {
+                name: one.drive.clone(),
+                points: vec![(one.iops, figure(one)?)],
+                remark: one.screened.then_some(SCREENED),
+            })
+        });
+        let lines: Vec<PlotLine> = known.collect();
+        let unknown = all().filter(|one| figure(one).is_none());
+        let caption = caption_of_candidates(y, &lines, unknown.map(|one| one.drive.clone()));
+        let mut plot = chart_over_iops("IOPS at this load", y, lines, limit, slo);
+        plot.legend = all()
+            .any(|one| one.screened)
+            .then(|| ["full run", SCREENED].map(String::from));
+        Figure::from_plot(&plot, caption)
     };
-    let lines = answer.candidates.iter().filter_map(|one| {
-        Some(PlotLine {
-            name: one.drive.clone(),
-            points: vec![(one.iops, figure(one)?)],
-        })
+    let figures = charted(slo).map(|(index, limit)| {
+        let value = move |one: &choose::Candidate| one.readings.get(index)?.value;
+        figure(&value, (limit.name(), limit.unit), Some(limit))
     });
-    let name = limit.map_or("p99", |(_, limit)| limit.name());
-    let without = answer.candidates.iter().filter(|one| figure(one).is_none());
-    let without: Vec<String> = without.map(|one| one.drive.clone()).collect();
-    let unknown = match without.is_empty() {
-        true => String::new(),
-        false => format!(" No {name} is known of {}.", listed(&without)),
-    };
-    let titles = [
-        format!("{name} over IOPS"),
-        String::from("IOPS at this load"),
-    ];
-    let bounded = limit.map(|(_, limit)| limit);
-    let plot = latency_chart(titles, name, lines.collect(), bounded, slo);
-    let caption = format!(
-        "Each point is a drive; to the right and below is better. Dashed lines are the limits. If there are many drives, each has a number, counted from the top. A number is at its point if there is space.{unknown}{}",
-        not_drawn(others(slo, limit.map(|(index, _)| index)))
-    );
-    page(words, &caption, &plot)
+    let mut figures: Vec<Figure> = figures.collect();
+    if figures.is_empty() {
+        figures.push(figure(&|one| one.p99_us, ("p99", "us"), None));
+    }
+    page(words, &figures)
+}
+
+/// Returns the caption of a chart of candidates: how to read it, and the drives that are not in it.
+fn caption_of_candidates(
+    (name, _): (&str, &'static str),
+    lines: &[PlotLine],
+    unknown: impl Iterator<Item = String>,
+) -> String {
+    let mut caption = format!("{name} by IOPS. Each point is a drive; a dashed line is a limit.");
+    if lines.len() > COLOURS {
+        caption.push_str(
+            " Drives are numbered from the top. A number is at its point if there is space.",
+        );
+    }
+    let screened = lines.iter().filter(|line| line.remark.is_some());
+    let screened: Vec<String> = screened.map(|line| line.name.clone()).collect();
+    if !screened.is_empty() {
+        caption.push_str(&format!(
+            " Only a short screening run exists of {} (hollow points).",
+            listed(&screened)
+        ));
+    }
+    caption.push_str(&missing(name, &unknown.collect::<Vec<_>>()));
+    caption
 }
 
 /// Returns the page on a measured run compared with its drive's model: the latency breakdown, and the rate under each
@@ -319,6 +410,7 @@ pub fn explain(answers: &[explain::answer::ExplainAnswer], words: &PageText) -> 
     let mut figures = Vec::new();
     for answer in answers {
         let Some(model) = &answer.model else {
+            figures.extend(measured(answer));
             continue;
         };
         let rates = Bars {
@@ -331,19 +423,46 @@ pub fn explain(answers: &[explain::answer::ExplainAnswer], words: &PageText) -> 
                 .map(|rating| (rating.iops, format!("rated, {}", rating.source))),
         };
         let caption = "IOPS: measured; simulated; simulated under each condition that explains the run (if); and with one option changed, under the best-fitting condition; dashed: the rating.";
-        figures.push((caption, rates.svg()));
+        figures.push(Figure {
+            label: rates.label.clone(),
+            caption: caption.to_owned(),
+            chart: rates.svg(),
+        });
         let times = Bars {
             label: format!("{}: latency breakdown", answer.run),
             unit: "µs",
             rows: times(answer, model),
             limit: None,
         };
-        figures.push((
-            "Mean latency: as fio measured it, and the parts of the model's latency.",
-            times.svg(),
-        ));
+        figures.push(Figure {
+            label: times.label.clone(),
+            caption: String::from(
+                "Mean latency: as fio measured it, and the parts of the model's latency.",
+            ),
+            chart: times.svg(),
+        });
     }
-    page_of(words, &figures)
+    page(words, &figures)
+}
+
+/// Returns the chart of a run without a model: the measured latency, if the file has it.
+fn measured(answer: &explain::answer::ExplainAnswer) -> Option<Figure> {
+    let sides = answer.measured.sides.iter();
+    let rows: Vec<Bar> = sides.map(measured_times).collect();
+    if rows.iter().all(|row| row.parts.is_empty()) {
+        return None;
+    }
+    let bars = Bars {
+        label: format!("{}: mean latency", answer.run),
+        unit: "µs",
+        rows,
+        limit: None,
+    };
+    Some(Figure {
+        label: bars.label.clone(),
+        caption: format!("{}: mean latency as fio measured it.", answer.run),
+        chart: bars.svg(),
+    })
 }
 
 fn rates(
@@ -374,6 +493,20 @@ fn rates(
     rows
 }
 
+fn measured_times(side: &explain::file::Side) -> Bar {
+    let parts = [
+        ("submission", side.submission_us),
+        ("completion", side.completion_us),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter_map(|(name, us)| Some((name.to_owned(), us?)));
+    Bar {
+        name: format!("{}, measured", side.direction),
+        parts: parts.collect(),
+    }
+}
+
 fn times(
     answer: &explain::answer::ExplainAnswer,
     model: &explain::answer::ModelComparison,
@@ -382,17 +515,7 @@ fn times(
     for simulated in &model.anatomy {
         let sides = answer.measured.sides.iter();
         for side in sides.filter(|side| side.direction == simulated.direction) {
-            let parts = [
-                ("submission", side.submission_us),
-                ("completion", side.completion_us),
-            ];
-            let parts = parts
-                .into_iter()
-                .filter_map(|(name, us)| Some((name.to_owned(), us?)));
-            rows.push(Bar {
-                name: format!("{}, measured", side.direction),
-                parts: parts.collect(),
-            });
+            rows.push(measured_times(side));
         }
         let parts = simulated.parts.iter();
         rows.push(Bar {
@@ -412,6 +535,7 @@ mod tests {
         let line = |to: f64| PlotLine {
             name: String::new(),
             points: vec![(0.0, 0.0), (5.0, to)],
+            remark: None,
         };
         assert_eq!(
             clipped(line(400.0), 200.0).points,

@@ -2,21 +2,30 @@
 //! the right; on a narrow screen, below. If there are more lines than colours, lines are numbered from the top; a
 //! number without space next to its point is omitted there.
 
-use maud::{Markup, html};
-use text::digits::digits;
-
+use super::odds::years;
 use super::screen::{LINE, Screen, px, short, width_of};
+use super::with_unit;
+use maud::{Markup, html};
+use text::digits::bytes_decimal;
 
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 50.0;
 /// Space for names on the right of a wide screen.
 const NAMES: f64 = 190.0;
 /// Number of colours in the style sheet.
-const COLOURS: usize = 6;
+pub(super) const COLOURS: usize = 6;
 
-/// An axis: its name, its ends, and whether it is logarithmic.
+/// Unit of bytes.
+pub(super) const BYTES: &str = "B";
+/// Unit of years between two events.
+pub(super) const INTERVAL: &str = "years between";
+/// Maximum number of lines whose figures the spoken text contains.
+const SPOKEN: usize = 8;
+
+/// An axis: its name, the unit of its values, its ends, and whether it is logarithmic.
 pub(super) struct PlotAxis {
     pub(super) name: String,
+    pub(super) unit: &'static str,
     pub(super) ends: [f64; 2],
     pub(super) by_ratio: bool,
 }
@@ -25,6 +34,7 @@ impl PlotAxis {
     /// Returns an axis around these values, with a margin; a linear axis begins at zero.
     pub(super) fn from_values(
         name: &str,
+        unit: &'static str,
         values: impl Iterator<Item = f64>,
         by_ratio: bool,
     ) -> PlotAxis {
@@ -40,8 +50,18 @@ impl PlotAxis {
         };
         PlotAxis {
             name: name.to_owned(),
+            unit,
             ends,
             by_ratio,
+        }
+    }
+
+    /// Returns a value with its unit.
+    fn text(&self, value: f64) -> String {
+        match self.unit {
+            BYTES => bytes_decimal(value),
+            INTERVAL => years(1.0 / value),
+            unit => with_unit(value, unit),
         }
     }
 
@@ -91,6 +111,8 @@ impl PlotAxis {
 pub(super) struct PlotLine {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
+    /// Difference from the other lines, for the tip; the points of such a line are hollow.
+    pub(super) remark: Option<&'static str>,
 }
 
 /// A chart.
@@ -103,6 +125,8 @@ pub(super) struct Plot {
     pub(super) limits: Vec<(f64, String)>,
     /// Lower limits of `x`, each with its text.
     pub(super) floors: Vec<(f64, String)>,
+    /// Names of full and of hollow points, if there are both.
+    pub(super) legend: Option<[String; 2]>,
 }
 
 /// A chart on a screen: positions of the axes and the names, in pixels.
@@ -159,9 +183,54 @@ impl LabelObstacles {
 }
 
 impl Plot {
-    /// Returns the SVG for each screen.
+    /// Returns the SVG for each screen, with a legend if there are hollow points.
     pub(super) fn svg(&self) -> Markup {
-        html! { @for screen in Screen::BOTH { (PlotLayout::for_screen(self, screen).svg()) } }
+        let spoken = self.spoken();
+        html! {
+            @for screen in Screen::BOTH { (PlotLayout::for_screen(self, screen).svg(&spoken)) }
+            @if let Some(names) = &self.legend {
+                ul class="parts" {
+                    @for (name, class) in names.iter().zip(["", "hollow"]) {
+                        li {
+                            svg class="point" width="12" height="12" aria-hidden="true" { circle class=(class) cx="6" cy="6" r="4" {} }
+                            (name)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the text that a screen reader speaks instead of the chart.
+    fn spoken(&self) -> String {
+        let mut parts = vec![self.label.clone()];
+        let limits = self.limits.iter().chain(&self.floors);
+        let limits: Vec<&str> = limits
+            .map(|(_, text)| &**text)
+            .filter(|text| !text.is_empty())
+            .collect();
+        if !limits.is_empty() {
+            parts.push(format!("Limits: {}", limits.join("; ")));
+        }
+        match self.lines.len() {
+            0..=SPOKEN => parts.extend(self.lines.iter().filter_map(|line| self.spoken_line(line))),
+            many => parts.push(format!("{many} drives; the table below has their figures")),
+        }
+        format!("{}.", parts.join(". "))
+    }
+
+    fn spoken_line(&self, line: &PlotLine) -> Option<String> {
+        let at = |(x, y): &(f64, f64)| format!("{} at {}", self.y.text(*y), self.x.text(*x));
+        let (first, last) = (line.points.first()?, line.points.last()?);
+        Some(match line.points.len() {
+            1 => format!("{}: {}", line.name, at(first)),
+            count => format!(
+                "{}: {count} points, from {} to {}",
+                line.name,
+                at(first),
+                at(last)
+            ),
+        })
     }
 
     /// Checks whether there are too few colours to distinguish lines.
@@ -176,12 +245,12 @@ impl PlotLayout<'_> {
             .y
             .ticks()
             .into_iter()
-            .map(|tick| width_of(&digits(tick)));
+            .map(|tick| width_of(&plot.y.text(tick)));
         let widest = widest.fold(0.0, f64::max);
         let count = plot.lines.len() as f64;
         let (left, right, bottom) = match screen {
             Screen::Broad => (
-                90.0,
+                f64::max(90.0, 26.0 + widest),
                 screen.width() - NAMES,
                 f64::max(440.0 - BOTTOM, TOP + LINE * count),
             ),
@@ -264,7 +333,7 @@ impl PlotLayout<'_> {
         let mut free = f64::NEG_INFINITY;
         let mut all = Vec::new();
         for tick in self.plot.x.ticks() {
-            let (x, half) = (self.x(tick), width_of(&digits(tick)) / 2.0);
+            let (x, half) = (self.x(tick), width_of(&self.plot.x.text(tick)) / 2.0);
             if x - half >= free && x + half <= self.screen.width() {
                 free = x + half + APART;
                 all.push((tick, x));
@@ -273,7 +342,7 @@ impl PlotLayout<'_> {
         all
     }
 
-    fn svg(&self) -> Markup {
+    fn svg(&self, spoken: &str) -> Markup {
         let (left, right, bottom) = (self.left, self.right, self.bottom);
         let (x, y) = (&self.plot.x, &self.plot.y);
         let mut taken = LabelObstacles {
@@ -299,14 +368,14 @@ impl PlotLayout<'_> {
                 .map(|(x, text)| (self.text_start(*x, text), bottom - 6.0, width_of(text))),
         );
         html! {
-            svg class=(self.screen.class()) viewBox=(format!("0 0 {} {}", self.screen.width(), self.height)) role="img" aria-label=(self.plot.label) {
+            svg class=(self.screen.class()) viewBox=(format!("0 0 {} {}", self.screen.width(), self.height)) role="img" aria-label=(spoken) {
                 @for tick in y.ticks() {
                     line class="grid" x1=(px(left)) x2=(px(right)) y1=(px(self.y(tick))) y2=(px(self.y(tick))) {}
-                    text class="soft" x=(px(left - 6.0)) y=(px(self.y(tick) + 4.0)) text-anchor="end" { (digits(tick)) }
+                    text class="soft" x=(px(left - 6.0)) y=(px(self.y(tick) + 4.0)) text-anchor="end" { (y.text(tick)) }
                 }
                 @for (tick, at) in self.ticks() {
                     line class="grid" y1=(px(TOP)) y2=(px(bottom)) x1=(px(at)) x2=(px(at)) {}
-                    text class="soft" x=(px(at)) y=(px(bottom + 16.0)) text-anchor="middle" { (digits(tick)) }
+                    text class="soft" x=(px(at)) y=(px(bottom + 16.0)) text-anchor="middle" { (x.text(tick)) }
                 }
                 text x=(px((left + right) / 2.0)) y=(px(bottom + 38.0)) text-anchor="middle" { (x.name) }
                 text transform=(format!("translate(12 {:.1}) rotate(-90)", (TOP + bottom) / 2.0)) text-anchor="middle" { (y.name) }
@@ -353,16 +422,25 @@ impl PlotLayout<'_> {
             true => short(&format!("{number} {}", line.name), fit),
             false => short(&line.name, fit),
         };
+        let (mark, radius) = match line.remark {
+            Some(_) => ("hollow", "4"),
+            None => ("full", "3"),
+        };
         html! {
             g class=(format!("line-{}", index % COLOURS)) {
                 @if path.len() > 1 { path class="line" d=(format!("M{}", path.join(" L"))) {} }
                 @for (x, y) in &line.points {
-                    circle cx=(px(self.x(*x))) cy=(px(self.y(*y))) r="3" {
-                        title { (line.name) ": " (self.plot.x.name) " " (digits(*x)) "; " (self.plot.y.name) " " (digits(*y)) }
+                    circle class=(mark) cx=(px(self.x(*x))) cy=(px(self.y(*y))) r=(radius) {
+                        title {
+                            (line.name) "\n" (self.plot.x.name) ": " (self.plot.x.text(*x)) "\n" (self.plot.y.name) ": " (self.plot.y.text(*y))
+                            @if let Some(remark) = line.remark { "\n" (remark) }
+                        }
                     }
                 }
                 @if let Some((x, y)) = marked { text class="number" x=(px(x)) y=(px(y)) { (number) } }
-                @if self.screen == Screen::Slim { circle cx=(px(x - 7.0)) cy=(px(y)) r="4" {} }
+                @if self.screen == Screen::Slim || line.remark.is_some() {
+                    circle class={ "named " (mark) } cx=(px(x - 7.0)) cy=(px(y)) r="4" {}
+                }
                 text class="name" x=(px(x)) y=(px(y + 4.0)) { (name) title { (line.name) } }
             }
         }
@@ -382,7 +460,7 @@ mod tests {
             ([0.01, 32.6], false),
             ([288_000.0, 288_000.0], true),
         ] {
-            let axis = PlotAxis::from_values("x", values.into_iter(), by_ratio);
+            let axis = PlotAxis::from_values("x", "", values.into_iter(), by_ratio);
             let ticks = axis.ticks();
             assert!((2..=14).contains(&ticks.len()), "{values:?}: {ticks:?}");
             for tick in ticks {
@@ -395,14 +473,16 @@ mod tests {
         let line = |index: usize| PlotLine {
             name: format!("{name}-{index}"),
             points: vec![(1.0, 5.0 + 0.01 * (index % 3) as f64)],
+            remark: None,
         };
         Plot {
             label: String::new(),
-            x: PlotAxis::from_values("x", [1.0].into_iter(), false),
-            y: PlotAxis::from_values("y", [5.0, 5.1].into_iter(), false),
+            x: PlotAxis::from_values("x", "", [1.0].into_iter(), false),
+            y: PlotAxis::from_values("y", "us", [5.0, 5.1].into_iter(), false),
             lines: (0..count).map(line).collect(),
             limits: Vec::new(),
             floors: vec![(1.0, String::from("iops > 50k"))],
+            legend: None,
         }
     }
 
@@ -433,8 +513,9 @@ mod tests {
             for (index, line) in plot.lines.iter_mut().enumerate() {
                 line.points[0] = (1.0 + index as f64, 5.0 + apart * index as f64);
             }
-            plot.x = PlotAxis::from_values("x", (0..count).map(|x| 1.0 + x as f64), false);
-            plot.y = PlotAxis::from_values("y", (0..count).map(|y| 5.0 + apart * y as f64), false);
+            plot.x = PlotAxis::from_values("x", "", (0..count).map(|x| 1.0 + x as f64), false);
+            plot.y =
+                PlotAxis::from_values("y", "", (0..count).map(|y| 5.0 + apart * y as f64), false);
             plot.svg().into_string()
         };
         let numbers = |svg: String| svg.matches("class=\"number\"").count();
@@ -444,5 +525,27 @@ mod tests {
         // All at one place: about eight fit around it.
         let crowded = numbers(with_lines(60, "a").svg().into_string());
         assert!((2 * 4..2 * 30).contains(&crowded), "{crowded}");
+    }
+
+    #[test]
+    fn ticks_tips_and_spoken_text_have_units() {
+        let mut plot = with_lines(2, "a");
+        plot.lines[1].remark = Some("short run");
+        plot.legend = Some(["full run", "short run"].map(String::from));
+        let svg = plot.svg().into_string();
+        assert!(svg.contains(">2 µs</text>"), "{svg}");
+        assert!(svg.contains("<title>a-0\nx: 1\ny: 5 µs</title>"), "{svg}");
+        assert!(svg.contains("<title>a-1\nx: 1\ny: 5.01 µs\nshort run</title>"));
+        // A hollow point and the mark of its name, on both screens, and the legend.
+        assert_eq!(svg.matches("hollow").count(), 2 * 2 + 1);
+        assert_eq!(
+            plot.spoken(),
+            ". Limits: iops > 50k. a-0: 5 µs at 1. a-1: 5.01 µs at 1."
+        );
+        let many = with_lines(SPOKEN + 1, "a").spoken();
+        assert!(
+            many.ends_with("9 drives; the table below has their figures."),
+            "{many}"
+        );
     }
 }

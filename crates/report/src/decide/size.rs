@@ -5,10 +5,11 @@ use study::decide::size::{BufferRule, SizeAnswer, SizeRequest, SizeResult};
 use text::digits::{
     bytes_binary, bytes_decimal, count, digits, duration, megabytes_a_second, microseconds,
 };
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
 use super::headline::{in_lines, named};
 use super::life::early_end;
+use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, percent, range, reading_within, seeds};
 
 /// Returns the hit ratio of a cache of this size, compared with the largest tried size; then, if main is slower than
@@ -167,26 +168,24 @@ fn met(request: &SizeRequest, answer: &SizeAnswer) -> String {
 }
 
 /// Returns a table with a line for each size.
-pub fn table(answers: &[SizeAnswer], width: Width) -> String {
+pub fn tables(answers: &[SizeAnswer]) -> Vec<AnswerTable> {
     let rows = || answers.iter().flat_map(|answer| &answer.rows);
     let (logs, buffers, caches) = (
         rows().any(|row| row.never_full.is_some()),
         rows().any(|row| row.never_pressed.is_some()),
         rows().any(|row| row.hits.is_some()),
     );
-    let mut header = vec![String::from("drive"), String::from("size")];
-    let named = |shown: bool, name: &str| shown.then(|| name.to_owned());
-    header.extend(named(logs, "never full"));
-    header.extend(named(buffers, "held back"));
-    header.extend(named(caches, "hits"));
-    header.extend(named(caches, "by arithmetic"));
-    header.extend([String::from("IOPS"), String::from("p99")]);
+    let figures = |name: &str| AnswerColumn::figures(name);
+    let mut columns = vec![AnswerColumn::words("drive"), figures("size")];
+    columns.extend(logs.then(|| figures("never full")));
+    columns.extend(buffers.then(|| figures("held back").headed("writes held back")));
+    columns.extend(caches.then(|| figures("hits")));
+    columns.extend(caches.then(|| figures("by arithmetic").headed("hits by arithmetic")));
+    columns.extend([figures("IOPS"), figures("p99")]);
     if let Some(first) = rows().next() {
-        header.extend(first.readings.iter().map(|one| one.limit.clone()));
+        columns.extend(first.readings.iter().map(|one| figures(&one.limit)));
     }
-    let columns = header.len();
-    let mut table = plain();
-    table.set_header(header);
+    let mut table = AnswerTable::new("Figures at each size", 1, columns);
     let cells = |drive: &str, row: &SizeResult| {
         // Logs and caches have powers of two as sizes; buffers have those of their drives.
         let size = match buffers {
@@ -209,11 +208,10 @@ pub fn table(answers: &[SizeAnswer], width: Width) -> String {
     };
     for answer in answers {
         for row in &answer.rows {
-            table.add_row(cells(&answer.drive, row));
+            table.add(cells(&answer.drive, row));
         }
     }
-    right(&mut table, 1..columns);
-    folded(&table, 1, width)
+    vec![table]
 }
 
 /// Returns the method.

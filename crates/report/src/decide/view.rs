@@ -17,7 +17,9 @@ use study::decide::size::{SizeAnswer, SizeRequest};
 use study::decide::work::Conditions;
 use text::terminal::Width;
 
+use super::other_pages;
 use super::page::{self, PageText};
+use super::table::{self, AnswerTable};
 use crate::csv::{self, Table};
 
 /// Describes the method, ending with a command, at a width.
@@ -37,11 +39,12 @@ pub struct AnswerView<'a> {
     pub sentences: Vec<String>,
     /// The table of `--csv`.
     pub csv: Table,
-    table: Box<dyn Fn(Width) -> String + 'a>,
+    tables: Vec<AnswerTable>,
+    /// Width of tables and method if no other is given; a page has none.
+    usual: Width,
     method: MethodText<'a>,
     json: Box<dyn Fn(&str) -> Value + 'a>,
-    /// `None` if the subcommand has no page.
-    page: Option<PageMaker<'a>>,
+    page: PageMaker<'a>,
 }
 
 impl<'a> AnswerView<'a> {
@@ -49,7 +52,7 @@ impl<'a> AnswerView<'a> {
         title: impl Into<String>,
         sentences: Vec<String>,
         csv: Table,
-        table: impl Fn(Width) -> String + 'a,
+        tables: Vec<AnswerTable>,
         method: impl Fn(&str, Width) -> String + 'a,
         json: impl Fn(&str) -> Value + 'a,
     ) -> AnswerView<'a> {
@@ -57,28 +60,33 @@ impl<'a> AnswerView<'a> {
             title: title.into(),
             sentences,
             csv,
-            table: Box::new(table),
+            tables,
+            usual: None,
             method: Box::new(method),
             json: Box::new(json),
-            page: None,
+            page: Box::new(|words| page::page(words, &[])),
         }
     }
 
     fn with_page(self, page: impl Fn(&PageText) -> String + 'a) -> AnswerView<'a> {
         AnswerView {
-            page: Some(Box::new(page)),
+            page: Box::new(page),
             ..self
         }
     }
 
-    /// Returns the table as text.
+    fn with_usual_width(self, usual: Width) -> AnswerView<'a> {
+        AnswerView { usual, ..self }
+    }
+
+    /// Returns the tables as text.
     pub fn table(&self, width: Width) -> String {
-        (self.table)(width)
+        table::text_of(&self.tables, width.or(self.usual))
     }
 
     /// Returns the description of the method, which ends with `command`.
     pub fn method(&self, command: &str, width: Width) -> String {
-        (self.method)(command, width)
+        (self.method)(command, width.or(self.usual))
     }
 
     /// Returns the answer as JSON.
@@ -92,15 +100,14 @@ impl<'a> AnswerView<'a> {
         format!("{}\n\n{table}\n\n{method}", self.sentences.join("\n"))
     }
 
-    /// Returns the page, if the subcommand has one.
-    pub fn page(&self, command: &str) -> Option<String> {
-        let page = self.page.as_ref()?;
-        Some(page(&PageText {
+    /// Returns the page.
+    pub fn page(&self, command: &str) -> String {
+        (self.page)(&PageText {
             title: self.title.clone(),
             answers: self.sentences.clone(),
-            table: self.table(None),
-            method: self.method(command, None),
-        }))
+            tables: self.tables.clone(),
+            method: (self.method)(command, None),
+        })
     }
 }
 
@@ -110,7 +117,7 @@ pub fn max<'a>(request: &'a MaxRequest, answers: &'a [MaxAnswer]) -> AnswerView<
         format!("The highest load within {}", request.slo.text()),
         super::max::sentences(request, answers),
         csv::decide::max(answers),
-        |width| super::max::table(request, answers, width),
+        super::max::tables(request, answers),
         |command, width| super::max::method(request, answers, command, width),
         |command| super::max::json(request, answers, command),
     )
@@ -123,7 +130,7 @@ pub fn mix<'a>(request: &'a MixRequest, answers: &'a [MixAnswer]) -> AnswerView<
         format!("Mixes of reads and writes, {} in flight", request.depth),
         answers.iter().flat_map(super::mix::answer).collect(),
         csv::decide::mix(answers),
-        |width| super::mix::table(answers, width),
+        super::mix::tables(answers),
         |command, width| super::mix::method(request, answers, command, width),
         |command| super::mix::json(request, answers, command),
     )
@@ -136,7 +143,7 @@ pub fn fill<'a>(request: &'a FillRequest, answers: &'a [FillAnswer]) -> AnswerVi
         "How long writes stay fast",
         answers.iter().flat_map(super::fill::answer).collect(),
         csv::decide::fill(answers),
-        |width| super::fill::table(answers, width),
+        super::fill::tables(answers),
         |command, width| super::fill::method(request, answers, command, width),
         |command| super::fill::json(request, answers, command),
     )
@@ -149,10 +156,12 @@ pub fn odds<'a>(request: &'a OddsRequest, answers: &'a [OddsAnswer]) -> AnswerVi
         "Odds of data loss",
         answers.iter().flat_map(super::odds::answer).collect(),
         csv::decide::odds(answers),
-        move |width| super::odds::table(answers, width.or(COLUMNS)),
-        move |command, width| super::odds::method(request, answers, command, width.or(COLUMNS)),
+        super::odds::tables(answers),
+        |command, width| super::odds::method(request, answers, command, width),
         |command| super::odds::json(request, answers, command),
     )
+    .with_page(|words| other_pages::odds(answers, words))
+    .with_usual_width(COLUMNS)
 }
 
 /// Returns the view of `explain`.
@@ -164,7 +173,7 @@ pub fn explain<'a>(
         "Bottleneck of the run",
         super::explain::sentences(answers),
         csv::decide::explain(answers),
-        |width| super::explain::table(answers, width),
+        super::explain::tables(answers),
         move |command, width| super::explain::method(answers, request, command, width),
         move |command| super::explain::json(answers, request, command),
     )
@@ -177,7 +186,7 @@ pub fn life<'a>(answers: &'a [LifeAnswer], conditions: &'a Conditions) -> Answer
         "How long they last",
         super::life::sentences(answers),
         csv::decide::life(answers),
-        |width| super::life::table(answers, width),
+        super::life::tables(answers),
         |command, width| super::life::method(answers, conditions, command, width),
         |command| super::life::json(answers, conditions, command),
     )
@@ -190,10 +199,11 @@ pub fn fleet(answer: &FleetAnswer) -> AnswerView<'_> {
         "How long they last",
         vec![super::fleet::answer(answer)],
         csv::fleet(answer),
-        |width| super::fleet::table(answer, width),
+        super::fleet::tables(answer),
         |command, width| super::fleet::method(answer, command, width),
         |command| super::fleet::json(answer, command),
     )
+    .with_page(|words| other_pages::fleet(answer, words))
 }
 
 /// Returns the view of `choose`; `like` has the wanted drive and its possible replacements.
@@ -207,7 +217,7 @@ pub fn choose<'a>(
         format!("Which drive for {}", request.facts().source),
         super::choose::answer(request, answer, by),
         csv::decide::choose(answer),
-        |width| super::choose::table(request, answer, width),
+        super::choose::tables(request, answer),
         |command, width| super::choose::method(request, answer, command, width),
         move |command| super::choose::json(request, answer, like, command),
     )
@@ -224,10 +234,11 @@ pub fn check<'a>(
         check.software.as_str(),
         super::check::sentences(check, answers),
         csv::decide::check(answers),
-        |width| super::check::table(check, answers, width),
+        super::check::tables(check, answers),
         |command, width| super::check::method(check, conditions, answers, command, width),
         |command| super::check::json(check, conditions, answers, command),
     )
+    .with_page(|words| other_pages::check(check, answers, words))
 }
 
 /// Returns the view of `size`.
@@ -236,8 +247,9 @@ pub fn size<'a>(request: &'a SizeRequest, answers: &'a [SizeAnswer]) -> AnswerVi
         "Sizes",
         super::size::sentences(request, answers),
         csv::decide::size(answers),
-        |width| super::size::table(answers, width),
+        super::size::tables(answers),
         |command, width| super::size::method(request, answers, command, width),
         |command| super::size::json(request, answers, command),
     )
+    .with_page(|words| other_pages::size(request, answers, words))
 }

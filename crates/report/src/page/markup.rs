@@ -1,7 +1,7 @@
 //! Text for the page, beyond maud's escaping: figures with their units, JSON in a script.
 
 /// Returns the text with a non-breaking space between each number and its unit.
-pub(super) fn tied(text: &str) -> String {
+pub(crate) fn tied(text: &str) -> String {
     const UNITS: [&str; 17] = [
         "µs", "ms", "ns", "s", "k", "M", "IOPS", "B", "KiB", "MiB", "MB/s", "GB/s", "%", "GB",
         "TB", "times", "fold",

@@ -14,6 +14,7 @@ use maud::{Markup, PreEscaped, html};
 
 pub use lab::{LabChoice, html as lab_html};
 use markup::json_in_script;
+pub(crate) use markup::tied;
 pub use simulate::engine_bytes;
 use study::review::chart::ChapterSection;
 use study::review::{METHOD, Review, sections, spreads, sweeps};

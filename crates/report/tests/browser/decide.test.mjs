@@ -2,7 +2,7 @@
 // another, in letters of a size that is read; without scripts as with them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openAt, review as known } from "./open.mjs";
+import { contrast, openAt, review as known } from "./open.mjs";
 
 const WIDTHS = [360, 390, 768, 1000, 1280];
 
@@ -22,6 +22,14 @@ const shown = (page) => page.evaluate(() => {
 });
 
 const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+
+async function openWatched(options) {
+  const opened = await openAt(options);
+  const complaints = [];
+  opened.page.on("pageerror", (error) => complaints.push(error.message));
+  opened.page.on("console", (message) => complaints.push(message.text()));
+  return { ...opened, complaints };
+}
 
 for (const width of WIDTHS) {
   test(`charts are whole and readable at ${width} pixels`, async () => {
@@ -77,15 +85,116 @@ test("the command can be copied, the table takes focus, drives without a figure 
   if (await button.textContent() === "Selected") {
     assert.equal(await page.evaluate(() => getSelection().toString()), await page.locator(".again").textContent());
   }
-  const table = page.getByRole("region", { name: "Table" });
-  await table.focus();
-  assert.equal(await table.evaluate((one) => document.activeElement === one), true);
+  for (const name of known.tables) {
+    const region = page.getByRole("region", { name, exact: true });
+    await region.focus();
+    assert.equal(await region.evaluate((one) => document.activeElement === one), true);
+    const table = region.getByRole("table", { name, exact: true });
+    // Each cell of figures has a header of its column and of its row.
+    const [heads, rows] = await table.evaluate((one) => [
+      [...one.tHead.rows[0].cells].map((cell) => [cell.localName, cell.scope, cell.textContent]),
+      [...one.tBodies[0].rows].map((row) => [...row.cells].map((cell) => [cell.localName, cell.scope, cell.textContent])),
+    ]);
+    assert.ok(heads.every(([tag, scope, text]) => tag === "th" && scope === "col" && text !== ""), JSON.stringify(heads));
+    assert.ok(rows.length > 0);
+    for (const row of rows) {
+      assert.equal(row.length, heads.length);
+      assert.deepEqual(row[0].slice(0, 2), ["th", "row"]);
+      assert.ok(row.every(([, , text]) => !text.includes("!")), JSON.stringify(row));
+    }
+  }
+  assert.equal(await page.locator("main pre").count(), 0);
   for (const name of known.unknown ?? []) assert.ok((await page.locator("figcaption").first().textContent()).includes(name), name);
-  const lines = await page.locator("svg.chart:visible").first().locator("line.limit").count();
-  assert.ok(lines >= (known.limits ?? 0), `${lines} limits`);
+  const lines = await page.locator("svg.chart:visible").evaluateAll((all) => all.map((svg) => svg.querySelectorAll("line.limit").length));
+  assert.deepEqual(lines, known.limits, "every chart has its limits");
   assert.deepEqual(complaints, []);
   await close();
   const plain = await openAt({ javaScriptEnabled: false });
   assert.equal(await plain.page.locator("button.copy").isVisible(), false);
   await plain.close();
+});
+
+// A table is as wide as its container at 1280 pixels; on a phone it scrolls there, below a header and beside names that stay.
+test("tables fit a desktop, and scroll in their own box on a phone", async () => {
+  for (const width of [375, 1280]) {
+    const { page, close } = await openAt({ viewport: { width, height: 844 } });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width);
+    for (const box of await page.locator(".answers").all()) {
+      const size = await box.evaluate((one) => ({ own: one.scrollWidth, room: one.clientWidth }));
+      if (width === 1280) assert.ok(size.own <= size.room, `${size.own} of ${size.room} px`);
+      const [name, head] = await box.evaluate((one) => {
+        one.scrollLeft = 1000;
+        one.scrollTop = 1000;
+        const frame = one.getBoundingClientRect();
+        const last = [...one.querySelectorAll("tbody tr")].at(-1).cells[0].getBoundingClientRect();
+        const header = one.querySelector("thead th").getBoundingClientRect();
+        return [last.left - frame.left, one.classList.contains("tall") ? header.top - frame.top : 0];
+      });
+      assert.ok(Math.abs(name) < 2 && Math.abs(head) < 2, `names ${name} px, header ${head} px`);
+      const names = await box.evaluate((one) => one.querySelector("tbody th").getBoundingClientRect().width / one.clientWidth);
+      assert.ok(names <= 0.5, `names take ${names} of the width`);
+    }
+    await close();
+  }
+});
+
+test("the pointer and the arrow keys read the points, with units", async () => {
+  const { page, complaints, close } = await openWatched({ viewport: { width: 1280, height: 844 } });
+  const drawing = page.locator(".drawing").first();
+  const tip = drawing.locator(".tip");
+  assert.equal(await tip.isVisible(), false);
+  await drawing.focus();
+  await page.keyboard.press("ArrowRight");
+  const first = await tip.innerText();
+  assert.match(first, known.tip ? new RegExp(known.tip) : /\d/);
+  const spoken = await page.locator("figure [aria-live]").first().textContent();
+  assert.equal(spoken.split(", ").length, first.split("\n").length, spoken);
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowDown");
+  assert.notEqual(await tip.innerText(), first);
+  await page.keyboard.press("Escape");
+  assert.equal(await tip.isVisible(), false);
+  const mark = page.locator("svg.broad circle:not(.named), svg.broad rect.bar").first();
+  await mark.hover({ force: true });
+  assert.equal(await tip.innerText(), first);
+  const inside = await tip.evaluate((one) => {
+    const [own, outer] = [one.getBoundingClientRect(), one.parentElement.getBoundingClientRect()];
+    return own.left >= outer.left - 1 && own.right <= outer.right + 1;
+  });
+  assert.ok(inside);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("what a short run is of is hollow, named and in the legend", async () => {
+  if (!known.screened) return;
+  const { page, close } = await openAt({ viewport: { width: 1280, height: 844 } });
+  const chart = page.locator("figure").first();
+  assert.equal(await chart.locator("svg.broad circle.hollow:not(.named)").count(), known.screened.length);
+  const caption = await page.locator("figcaption").first().textContent();
+  for (const name of known.screened) assert.ok(caption.includes(name), name);
+  assert.deepEqual(await chart.locator("ul.parts li").allInnerTexts(), ["full run", "short screening run"]);
+  const fill = (which) => page.locator(`svg.broad circle.${which}`).first().evaluate((one) => getComputedStyle(one).fill);
+  assert.notEqual(await fill("hollow"), await fill("full"));
+  await close();
+});
+
+test("text and limits stand out from the paper in both themes", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const { page, close } = await openAt({ viewport: { width: 1280, height: 844 }, colorScheme });
+    const low = await page.evaluate(`(() => {
+      const ratio = ${contrast};
+      const paper = getComputedStyle(document.body).backgroundColor;
+      const all = [];
+      for (const one of document.querySelectorAll("p, figcaption, .answers th, .answers td, .answers .range, .answers .missed, .chart text:not(.on), .chart .limit")) {
+        const style = getComputedStyle(one);
+        const colour = one.matches(".limit") ? style.stroke : one.matches("text") ? style.fill : style.color;
+        const found = ratio(colour, paper);
+        if (found < (one.matches(".limit") ? 3 : 4.5)) all.push([one.className.baseVal ?? one.className, found]);
+      }
+      return all;
+    })()`);
+    assert.deepEqual(low, [], colorScheme);
+    await close();
+  }
 });

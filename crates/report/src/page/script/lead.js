@@ -68,7 +68,7 @@ const lead = (() => {
         x: { kind: "log10", label: `99th percentile of latency of ${what(state)}`, name: "99th percentile", format: format.microseconds, range },
         y: { kind: "linear", label: "IOPS", format: format.count },
         lines,
-        note: "Between two measured points the table reads the line.",
+        note: "Between two points, figures next to the chart are interpolated.",
         empty: "Too few samples for this percentile; run without --ios.",
         limit: {
           x: state.accept, min: +range[0].toPrecision(3), max: +range[1].toPrecision(3),

@@ -50,7 +50,7 @@
         element("span", {}, marks.swatch(line.drive), data.review.drives[line.drive].label)));
       all.disabled = zoomed === null;
       const spans = !view.free && view.lines.some((line) => line.points.some(([, , ends]) => ends));
-      const bands = spans ? `Bands: what ${data.review.seeds} seeds span; a line is faint where they differ by half or more.` : "";
+      const bands = spans ? `Bands: range over ${data.review.seeds} seeds; a line is faint where the seeds differ by half or more.` : "";
       note.textContent = [view.note, bands].filter(Boolean).join(" ");
       if (aside) aside.replaceChildren(chart.aside(state));
     }

@@ -212,6 +212,11 @@ fn of_drive(port: &mut Port<'_>, index: usize, now: Time) -> Vec<Figure> {
     let health = drive.health(now);
     let mut figures = of_commands(drive);
     figures.extend(of_health(&health));
+    figures.push(level(
+        "out_of_sync_members",
+        "Members of the pool's mirrors and arrays that lack acknowledged data.",
+        drive.out_of_sync() as f64,
+    ));
     figures
 }
 

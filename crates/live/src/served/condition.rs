@@ -40,6 +40,14 @@ impl fmt::Display for Condition {
 }
 
 impl ServedDevice {
+    /// Returns the number of children of mirrors and arrays that lack acknowledged data.
+    pub fn out_of_sync(&self) -> usize {
+        match &self.machine {
+            Machine::Pool(pool) => pool.out_of_sync().count(),
+            Machine::Drive(_) => 0,
+        }
+    }
+
     /// Returns its condition at `now`, and the reasons if it is not [`Condition::Ok`].
     pub fn condition(&mut self, now: Time) -> (Condition, Vec<String>) {
         let warning = self.health(now).warning;
@@ -74,6 +82,12 @@ impl ServedDevice {
             }
         }
         if let Machine::Pool(pool) = &self.machine {
+            for (child, tier) in pool.out_of_sync() {
+                is(
+                    Condition::Degraded,
+                    format!("{child} is not in sync with {tier}"),
+                );
+            }
             for log in pool.unused_logs() {
                 is(Condition::Degraded, format!("its log {log} is not used"));
             }

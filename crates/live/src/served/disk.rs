@@ -3,6 +3,10 @@
 //! While the host has no space for the pool's stores, writes wait in memory: see [`PoolSpace`]. Not supported: metadata of
 //! blocks, which pools do not have; a write cache, which the drive with data has itself.
 
+#[cfg(test)]
+mod broken;
+
+use std::cell::RefCell;
 use std::io;
 
 use model::data::{Contents, UnflushedWrites, Unreadable, Unwritable};
@@ -21,8 +25,9 @@ pub(super) struct MemberDisk {
     room: PoolSpace,
     /// Writes that the store has no space for, and all later writes.
     waiting: UnflushedWrites,
-    /// Last error of the host that has not been reported.
+    /// Last errors of the host that have not been reported: of a write, and of a read.
     failed: Option<io::Error>,
+    unread: RefCell<Option<io::Error>>,
 }
 
 impl MemberDisk {
@@ -34,12 +39,25 @@ impl MemberDisk {
             room,
             waiting: UnflushedWrites::default(),
             failed: None,
+            unread: RefCell::default(),
         }
     }
 
-    /// Takes the error of the host since the last call.
+    /// Takes an error of the host since the last call, with the member's name.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
-        self.failed.take()
+        let written = self.take_failed_write();
+        written.or_else(|| Some(self.named("read", self.unread.take()?)))
+    }
+
+    /// Takes an error of the host when it wrote to the store, with the member's name.
+    pub(super) fn take_failed_write(&mut self) -> Option<io::Error> {
+        let error = self.failed.take()?;
+        Some(self.named("written", error))
+    }
+
+    fn named(&self, be: &str, error: io::Error) -> io::Error {
+        let what = format!("{} cannot be {be}: {error}", self.name);
+        io::Error::new(error.kind(), what)
     }
 
     /// Returns byte ranges (start, end) that cannot be read until they are written.
@@ -66,6 +84,7 @@ impl MemberDisk {
             return Ok(());
         };
         let mut store = StoreWriter {
+            name: &self.name,
             data: &mut self.data,
             failed: None,
         };
@@ -79,7 +98,7 @@ impl MemberDisk {
     /// Writes data, or zeroes if there is none, to the store or to the waiting writes.
     fn put(&mut self, at: u64, bytes: u64, data: Option<&[u8]>) -> Result<(), Unwritable> {
         if !self.room.is_full() {
-            match through(&mut self.data, at, bytes, data) {
+            match through(&self.name, &mut self.data, at, bytes, data) {
                 Err(error) if no_room(&error) => self.room.fill(&self.name, &error),
                 done => {
                     return done.map_err(|error| {
@@ -96,8 +115,16 @@ impl MemberDisk {
     }
 }
 
-/// Writes to the store of a member.
-fn through(to: &mut DriveData, at: u64, bytes: u64, data: Option<&[u8]>) -> io::Result<()> {
+/// Writes to the store of a member; the name is for tests.
+fn through(
+    _name: &str,
+    to: &mut DriveData,
+    at: u64,
+    bytes: u64,
+    data: Option<&[u8]>,
+) -> io::Result<()> {
+    #[cfg(test)]
+    broken::check(_name, broken::Broken::Writes)?;
     match data {
         Some(data) => {
             #[cfg(test)]
@@ -110,13 +137,14 @@ fn through(to: &mut DriveData, at: u64, bytes: u64, data: Option<&[u8]>) -> io::
 
 /// Gives access to the store itself, for writes that have waited.
 struct StoreWriter<'a> {
+    name: &'a str,
     data: &'a mut DriveData,
     failed: Option<io::Error>,
 }
 
 impl StoreWriter<'_> {
     fn put(&mut self, at: u64, bytes: u64, data: Option<&[u8]>) -> Result<(), Unwritable> {
-        through(self.data, at, bytes, data).map_err(|error| {
+        through(self.name, self.data, at, bytes, data).map_err(|error| {
             self.failed = Some(error);
             Unwritable
         })
@@ -151,7 +179,13 @@ impl Contents for MemberDisk {
         if !self.data.readable(at, bytes) && !self.waiting.covers(at, bytes) {
             return Err(Unreadable);
         }
-        self.data.read(at, into).map_err(|_| Unreadable)?;
+        let read = self.data.read(at, into);
+        #[cfg(test)]
+        let read = read.and(broken::check(&self.name, broken::Broken::Reads));
+        read.map_err(|error| {
+            self.unread.replace(Some(error));
+            Unreadable
+        })?;
         self.waiting.overlay(at, into);
         Ok(())
     }

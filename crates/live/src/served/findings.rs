@@ -239,6 +239,7 @@ pub(super) fn way_on(damage: Damage) -> Option<&'static str> {
             "restore the newest copy of its store, or serve the present stores with --accept-loss: parts of the data may be wrong"
         }
         Damage::Missing(_) => "restore its store",
+        Damage::Unwritable(_) => "move its store, both files, to a disk that can be written",
         _ => return None,
     })
 }

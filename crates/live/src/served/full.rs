@@ -26,7 +26,7 @@ const POOLS: [&str; 7] = [
     "intent-log(main=mirror(2*p4801x-100), log=mirror(2*p4801x-100); ram=100MiB)",
 ];
 
-fn open(pool: &str, folder: &Path) -> Result<ServedDevice, String> {
+pub(super) fn open(pool: &str, folder: &Path) -> Result<ServedDevice, String> {
     let sheet = catalogue::drive(pool).map_err(|problems| problems.to_string())?;
     let store = folder.join("store");
     let setup = Setup {
@@ -39,16 +39,16 @@ fn open(pool: &str, folder: &Path) -> Result<ServedDevice, String> {
 }
 
 /// A client that records the results of its commands.
-struct Client {
-    drive: ServedDevice,
+pub(super) struct Client {
+    pub(super) drive: ServedDevice,
     /// By block: the values that it may read, each with whether it was acknowledged; the last is the latest write.
     may_be: Vec<Vec<(u8, bool)>>,
     /// Commands that did not succeed, with their outcome.
-    refused: Vec<Outcome>,
+    pub(super) refused: Vec<Outcome>,
 }
 
 impl Client {
-    fn new(drive: ServedDevice) -> Client {
+    pub(super) fn new(drive: ServedDevice) -> Client {
         Client {
             drive,
             may_be: vec![vec![(0, true)]; BLOCKS as usize],
@@ -93,7 +93,7 @@ impl Client {
         outcome
     }
 
-    fn flush(&mut self) -> Outcome {
+    pub(super) fn flush(&mut self) -> Outcome {
         let outcome = self.command(Op::Flush, 0, &mut []);
         if outcome == Outcome::Success {
             for may_be in &mut self.may_be {
@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// Checks that all blocks read one of their allowed values; may be repeated.
-    fn check(&mut self, what: &str) {
+    pub(super) fn check(&mut self, what: &str) {
         for block in 0..BLOCKS {
             let mut seen = Vec::new();
             for _ in 0..3 {
@@ -129,7 +129,7 @@ impl Client {
     }
 
     /// Writes in rounds until it has written this number of times, with occasional flushes.
-    fn fill(&mut self, times: u64, first: u64) {
+    pub(super) fn fill(&mut self, times: u64, first: u64) {
         for step in first..first + times {
             self.write(step * 13 % BLOCKS, (step % 250) as u8 + 1);
             if step % 8 == 7 {
@@ -139,12 +139,12 @@ impl Client {
     }
 
     /// Kills the server.
-    fn kill(self) -> Vec<Vec<(u8, bool)>> {
+    pub(super) fn kill(self) -> Vec<Vec<(u8, bool)>> {
         drop(self.drive);
         self.may_be
     }
 
-    fn opened_again(pool: &str, folder: &Path, may_be: Vec<Vec<(u8, bool)>>) -> Client {
+    pub(super) fn opened_again(pool: &str, folder: &Path, may_be: Vec<Vec<(u8, bool)>>) -> Client {
         let drive = open(pool, folder).expect("it opens");
         let mut client = Client::new(drive);
         client.may_be = may_be;

@@ -10,6 +10,7 @@ mod condition;
 mod data;
 mod disk;
 mod division;
+mod failing;
 mod faults;
 mod findings;
 #[cfg(test)]
@@ -303,8 +304,7 @@ impl ServedDevice {
         self.submit_with(now, token, request, &mut |_| true);
     }
 
-    /// Submits a command as [`ServedDevice::submit`] does. A pool whose members store the data requests the data of a write
-    /// now: `fill` returns whether it could supply it.
+    /// Submits a command. A pool whose members store the data calls `fill` now, which returns whether it has the data.
     #[inline]
     pub fn submit_with(
         &mut self,

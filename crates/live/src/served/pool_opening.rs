@@ -23,11 +23,12 @@ use tier::{DriveConfig, Kind, PoolConfig, Target};
 use super::ServedDevice;
 use super::data::DriveData;
 use super::disk::MemberDisk;
+use super::failing::{self, FallibleStores, OfflineStores};
 use super::findings;
 use super::machine::Machine;
 use super::noted::{self, Note};
 use super::opening::{OpenedStore, cannot, in_memory, open_file, refused};
-use super::pooled::{MemberStore, OfflineStores, ServedPool};
+use super::pooled::{MemberStore, ServedPool};
 use super::room::PoolSpace;
 use crate::setup::{Setup, StoreChoice};
 use crate::store::{OWN_FOLDER, PoolState, SavedState, no_room, pool_state_path, state_path};
@@ -310,8 +311,8 @@ impl Setup {
                 absent,
             });
         }
-        let found = self.found(&config, folder, &mut disks, &stores, &room)?;
-        let mut lines = findings::lines(&config, &found, self.accept_loss);
+        let (found, mut lines) = self.found(&config, folder, &mut disks, &mut stores, &room)?;
+        lines.extend(findings::lines(&config, &found, self.accept_loss));
         for (store, before) in stores.iter_mut().zip(&found.before) {
             if !folder.is_new && store.state.opening < *before {
                 lines.push(format!(
@@ -342,33 +343,20 @@ impl Setup {
         Ok(served)
     }
 
-    /// Returns the tiers: created on their members, or recovered and repaired.
+    /// Returns the tiers: created on their members, or recovered and repaired. Also returns messages on members whose
+    /// stores cannot be written; they become absent.
     fn found(
         &self,
         config: &PoolConfig<DriveConfig>,
         folder: &Folder,
         disks: &mut [MemberDisk],
-        stores: &[MemberStore],
+        stores: &mut [MemberStore],
         room: &PoolSpace,
-    ) -> Result<RecoveredTiers, Problems> {
-        let absent: Vec<bool> = stores.iter().map(|it| it.absent).collect();
+    ) -> Result<(RecoveredTiers, Vec<String>), Problems> {
         let uuid = folder.state.uuid;
-        let damaged = |(tier, damage): (String, Damage)| {
-            if room.overflowed() {
-                let path = folder.path.as_ref();
-                let origin = path.map_or(self.name.clone(), |path| path.display().to_string());
-                return without_room(origin, &room.error());
-            }
-            let what = findings::damage(config, &tier, damage);
-            match (&folder.path, findings::way_on(damage)) {
-                (Some(path), Some(help)) => refused(path, what, help),
-                (Some(path), None) => Problems::whole(path.display().to_string(), what),
-                (None, _) => Problems::whole(self.name.clone(), what),
-            }
-        };
         let mut images = OfflineStores {
             disks,
-            absent: &absent,
+            absent: stores.iter().map(|it| it.absent).collect(),
         };
         let remembered = (!self.accept_loss).then_some(folder.state.opening);
         let in_sync = match self.accept_loss {
@@ -383,24 +371,103 @@ impl Setup {
             bytes: Some(folder.state.bytes),
             accept_loss: self.accept_loss,
         };
-        if folder.is_new {
-            offline::format(config, uuid, &mut images).map_err(damaged)?;
+        let mut failed = Vec::new();
+        let opened = if folder.is_new {
+            let made = offline::format(config, uuid, &mut images);
+            made.and_then(|()| offline::open(config, &start, &mut images))
         } else {
-            // If one tier cannot be recovered, no tier is changed.
-            let trial =
-                offline::open(config, &start, &mut DryRunStores(&mut images)).map_err(damaged)?;
-            if let (false, Some(path)) = (self.accept_loss, &folder.path) {
-                let lost = findings::absent_logs(config, &trial);
-                if !lost.is_empty() {
-                    return Err(refused(
-                        path,
-                        lost.join("; "),
-                        "restore its store, or continue without it with --accept-loss",
-                    ));
+            loop {
+                // If one tier cannot be recovered, no tier is changed.
+                let trial = offline::open(config, &start, &mut DryRunStores(&mut images));
+                let opened = match trial {
+                    Ok(trial) => {
+                        self.has_logs(config, folder, &trial, &failed)?;
+                        offline::open(config, &start, &mut images)
+                    }
+                    Err(damage) => break Err(damage),
+                };
+                let gone = match &opened {
+                    Ok(_) => Vec::new(),
+                    Err(_) => images.drop_failed(),
+                };
+                if gone.is_empty() {
+                    break opened;
                 }
+                failed.extend(gone);
+            }
+        };
+        for (store, absent) in stores.iter_mut().zip(&images.absent) {
+            if *absent && !store.absent {
+                (store.absent, store.file) = (true, None);
             }
         }
-        let found = offline::open(config, &start, &mut images).map_err(damaged)?;
+        let found = opened.map_err(|(tier, damage)| {
+            failed.extend(
+                images
+                    .disks
+                    .iter_mut()
+                    .filter_map(|it| Some(it.take_failure()?.to_string())),
+            );
+            self.cannot_open(config, folder, room, (&tier, damage), &failed)
+        })?;
+        self.note_opening(config, folder, room, &found)?;
+        Ok((
+            found,
+            failed.iter().map(|it| failing::dropped(it)).collect(),
+        ))
+    }
+
+    /// Checks that no log device is missing, unless the loss is accepted.
+    fn has_logs(
+        &self,
+        config: &PoolConfig<DriveConfig>,
+        folder: &Folder,
+        found: &RecoveredTiers,
+        failed: &[String],
+    ) -> Result<(), Problems> {
+        let (false, Some(path)) = (self.accept_loss, &folder.path) else {
+            return Ok(());
+        };
+        let lost = findings::absent_logs(config, found);
+        match lost.is_empty() {
+            true => Ok(()),
+            false => Err(refused(
+                path,
+                failing::because(lost.join("; "), failed),
+                "restore its store, or continue without it with --accept-loss",
+            )),
+        }
+    }
+
+    /// Returns the problem of a pool that cannot be opened. `failed`: errors of the host.
+    fn cannot_open(
+        &self,
+        config: &PoolConfig<DriveConfig>,
+        folder: &Folder,
+        room: &PoolSpace,
+        (tier, damage): (&str, Damage),
+        failed: &[String],
+    ) -> Problems {
+        let path = folder.path.as_ref();
+        let origin = path.map_or(self.name.clone(), |path| path.display().to_string());
+        if room.overflowed() {
+            return without_room(origin, &room.error());
+        }
+        let what = failing::because(findings::damage(config, tier, damage), failed);
+        match (path, findings::way_on(damage)) {
+            (Some(path), Some(help)) => refused(path, what, help),
+            _ => Problems::whole(origin, what),
+        }
+    }
+
+    /// Records an opening in the folder.
+    fn note_opening(
+        &self,
+        config: &PoolConfig<DriveConfig>,
+        folder: &Folder,
+        room: &PoolSpace,
+        found: &RecoveredTiers,
+    ) -> Result<(), Problems> {
         if room.is_full() {
             // This opening is not recorded in the members' stores, so it must not be recorded in the folder either.
             return match (&folder.path, folder.is_new) {
@@ -408,19 +475,19 @@ impl Setup {
                     let origin = path.display().to_string();
                     Err(without_room(origin, &room.error()))
                 }
-                _ => Ok(found),
+                _ => Ok(()),
             };
         }
         if let Some(path) = &folder.path {
             let file = pool_state_path(path);
-            match noted::opened(config, &folder.state, &found).save(&file) {
+            match noted::opened(config, &folder.state, found).save(&file) {
                 // The folder is then one opening behind, as after a crash at this point. It may lack a member that is
                 // behind now, so the pool must not be written before the next start.
                 Err(error) if no_room(&error) && !folder.is_new => room.fill(noted::NAME, &error),
                 saved => saved.map_err(|error| cannot(&file, "written", &error))?,
             }
         }
-        Ok(found)
+        Ok(())
     }
 }
 

@@ -6,18 +6,17 @@
 
 use std::io;
 
-use model::data::{
-    Buffers, Bytes, Contents, DataBackedDrive, DriveFault, READY, Unreadable, Unwritable,
-};
+use model::data::{Buffers, Bytes, DataBackedDrive, DriveFault, READY};
 use model::management::{Health, Lifetime, ManagedDrive, Refusal};
 use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
-use tier::offline::{self, Images, RecoveredTiers, RecoveryInput};
+use tier::offline::{RecoveredTiers, RecoveryInput};
 use tier::{Drive, DriveConfig, Pool, PoolConfig};
 
 use super::disk::MemberDisk;
+use super::failing::{self, PowerCutStores};
 use super::findings;
 use super::noted::Note;
-use super::resync::{Resync, unused_logs};
+use super::resync::{Resync, out_of_sync, unused_logs};
 use super::room::{MOST, PoolSpace};
 use crate::clock::Wall;
 use crate::store::{SavedState, save};
@@ -64,47 +63,6 @@ pub(super) struct ServedPool {
     note: Note,
 }
 
-/// The stores of a pool that is not running.
-pub(super) struct OfflineStores<'a> {
-    pub(super) disks: &'a mut [MemberDisk],
-    pub(super) absent: &'a [bool],
-}
-
-impl Images for OfflineStores<'_> {
-    fn present(&self, member: u16) -> bool {
-        !self.absent[usize::from(member)]
-    }
-    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
-        self.disks[usize::from(member)].read(at, into)
-    }
-    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
-        self.disks[usize::from(member)].write(at, data)
-    }
-    fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
-        self.disks[usize::from(member)].sync()
-    }
-}
-
-/// The stores of a pool that has just lost power: failed members are missing.
-struct PowerCutStores<'a>(&'a mut Pool<PoolDrive, Bytes>);
-
-impl Images for PowerCutStores<'_> {
-    fn present(&self, member: u16) -> bool {
-        !self.0.members()[usize::from(member)].is_dead()
-    }
-    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
-        let member = &self.0.members()[usize::from(member)];
-        member.contents().read(at, into)
-    }
-    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
-        self.0
-            .with_member(member, |it| it.contents_mut().write(at, data))
-    }
-    fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
-        self.0.with_member(member, |it| it.contents_mut().sync())
-    }
-}
-
 impl ServedPool {
     /// Returns a pool of these drives and stores, with the recovered tiers.
     pub(super) fn new(
@@ -132,7 +90,7 @@ impl ServedPool {
         }
         let tiers = tiers.tiers(&config);
         let pool = Pool::resume(&config, members, tiers, bytes.clone());
-        let resync = Resync::from_tiers(pool.tiers());
+        let resync = Resync::from_tiers(&config, pool.tiers());
         ServedPool {
             flushes: config.needs_flushes(),
             crowds: vec![CROWD; stores.len()],
@@ -391,7 +349,7 @@ impl ServedPool {
         let store = &self.stores[usize::from(member)];
         match (trouble, store.absent) {
             (DriveFault::Returns, true) => Err(format!(
-                "the store of {} was missing at the start",
+                "the store of {} was missing at the start, or could not be written: start the server again",
                 store.name
             )),
             _ => Ok(()),
@@ -416,9 +374,11 @@ impl ServedPool {
             bytes: None,
             accept_loss: false,
         };
-        let lines = match offline::open(&self.config, &start, &mut PowerCutStores(&mut self.pool)) {
-            Ok(recovered) => {
-                let lines = findings::lines(&self.config, &recovered, false);
+        let opened = failing::open(&self.config, &start, &mut PowerCutStores(&mut self.pool));
+        let lines = match opened {
+            Ok((recovered, failed)) => {
+                let mut lines = findings::lines(&self.config, &recovered, false);
+                lines.extend(failed);
                 let dead = self.pool.members().iter().map(DataBackedDrive::is_dead);
                 for (store, dead) in self.stores.iter_mut().zip(dead) {
                     if !dead {
@@ -430,8 +390,9 @@ impl ServedPool {
                 self.pool.restart(back, recovered.tiers(&self.config));
                 lines
             }
-            Err((tier, damage)) => {
+            Err((tier, damage, failed)) => {
                 let why = findings::damage(&self.config, &tier, damage);
+                let why = failing::because(why, &failed);
                 self.failure = Some(why.clone());
                 vec![why]
             }
@@ -469,6 +430,22 @@ impl ServedPool {
         { members }.filter_map(|(store, member)| member.is_dead().then_some(&*store.name))
     }
 
+    /// Returns the children of mirrors and arrays that lack acknowledged data, each with the name of its tier.
+    pub(super) fn out_of_sync(&self) -> impl Iterator<Item = (String, &str)> {
+        let out = out_of_sync(&self.config, self.pool.tiers());
+        out.map(|(tier, child)| {
+            let tier = usize::from(tier);
+            let name = &*self.config.tiers[tier].name;
+            (findings::child(&self.config, tier, child), name)
+        })
+    }
+
+    /// Checks whether acknowledged data depends on a member: no mirror or array above is without it.
+    fn is_needed(&self, member: u16) -> bool {
+        let out: Vec<(u16, u16)> = out_of_sync(&self.config, self.pool.tiers()).collect();
+        failing::is_needed(&self.config, &out, member)
+    }
+
     /// Returns the names of the log devices that are not used because they failed or were absent.
     pub(super) fn unused_logs(&self) -> impl Iterator<Item = String> {
         let unused = unused_logs(self.pool.tiers());
@@ -480,12 +457,8 @@ impl ServedPool {
         if let Some(error) = self.note.take_failure() {
             return Some(error);
         }
-        (0..self.stores.len()).find_map(|member| {
-            let take = |it: &mut PoolDrive| it.contents_mut().take_failure();
-            let error = self.pool.with_member(member as u16, take)?;
-            let name = &self.stores[member].name;
-            Some(io::Error::new(error.kind(), format!("{name}: {error}")))
-        })
+        (0..self.stores.len())
+            .find_map(|member| self.with_disk(member as u16, MemberDisk::take_failure))
     }
 
     /// Returns the worst health of the members; host commands are counted since the start.
@@ -560,14 +533,20 @@ impl ServedPool {
         if self.room.is_full() && !self.room.stays() {
             self.write_waiting()?;
         }
-        let members = self.stores.len();
-        (0..members).try_for_each(|member| {
+        let mut result = Ok(());
+        for member in 0..self.stores.len() {
             let (name, number) = (&self.stores[member].name, member + 1);
+            let members = self.stores.len();
             stage(&format!(
                 "{name} goes to the host's disk ({number} of {members})"
             ));
-            self.with_disk(member as u16, MemberDisk::sync_to_host)
-        })
+            let synced = self.with_disk(member as u16, MemberDisk::sync_to_host);
+            // The data of a member that its tier does not use is resynced later.
+            if synced.is_err() && self.is_needed(member as u16) && result.is_ok() {
+                result = synced;
+            }
+        }
+        result
     }
 
     /// Returns the limit of the first member's governor, if it has one.

@@ -1,4 +1,4 @@
-//! Messages on the resync of stale mirror members of a pool, and on log devices that are not used.
+//! Messages on members of mirrors and arrays that are out of sync, on their resync, and on log devices that are not used.
 
 use model::Span;
 use tier::{AnyTier, DriveConfig, PoolConfig};
@@ -17,6 +17,8 @@ const AGAIN: Span = Span::from_ms(10_000);
 pub(super) struct Resync {
     /// Mirror members that were not in sync, with the number of their tier.
     stale: Vec<(u16, u16)>,
+    /// Children of arrays that are not in sync, with the number of their tier.
+    out: Vec<(u16, u16)>,
     /// Log devices that were not used, as children of a tier.
     unused: Vec<(u16, u16)>,
     next: Wall,
@@ -28,10 +30,11 @@ pub(super) struct Resync {
 impl Resync {
     /// Returns the state for a pool with these tiers at its start: a member may be in sync again before the first
     /// check.
-    pub(super) fn from_tiers(tiers: &[AnyTier]) -> Resync {
+    pub(super) fn from_tiers(config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Resync {
         let mut resync = Resync {
             // The opening reports logs that it does not use.
             unused: unused_logs(tiers).collect(),
+            out: out_of_arrays(config, tiers),
             ..Resync::default()
         };
         for (tier, it) in (0..).zip(tiers) {
@@ -62,6 +65,19 @@ impl Resync {
         Some(format!("{name} uses {log} again"))
     }
 
+    /// Returns a message on a member that an array does not use any more.
+    fn on_arrays(&mut self, config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Option<String> {
+        let out = out_of_arrays(config, tiers);
+        let out = out.into_iter().find(|it| !self.out.contains(it))?;
+        self.out.push(out);
+        let tier = usize::from(out.0);
+        Some(format!(
+            "{} continues without {}: it failed, or has missed writes. It is rebuilt when the pool is opened again",
+            config.tiers[tier].name,
+            findings::child(config, tier, out.1)
+        ))
+    }
+
     /// Returns a message at `now`: a member is in sync again, or the progress of the resync.
     pub(super) fn next_message(
         &mut self,
@@ -69,7 +85,8 @@ impl Resync {
         config: &PoolConfig<DriveConfig>,
         tiers: &[AnyTier],
     ) -> Option<String> {
-        if let Some(line) = self.on_logs(config, tiers) {
+        let noted = self.on_logs(config, tiers);
+        if let Some(line) = noted.or_else(|| self.on_arrays(config, tiers)) {
             return Some(line);
         }
         let name = |(tier, leg): (u16, u16)| findings::child(config, usize::from(tier), leg);
@@ -88,6 +105,11 @@ impl Resync {
                 if !self.stale.contains(&(tier, leg)) {
                     self.stale.push((tier, leg));
                     self.next = now.plus(AGAIN);
+                    let of = &config.tiers[usize::from(tier)].name;
+                    return Some(format!(
+                        "{of} continues without {}: it failed, or has missed writes. It is resynchronised when it returns, or when the pool is opened again",
+                        name((tier, leg))
+                    ));
                 }
             }
             copied = copied.or(mirror
@@ -119,4 +141,29 @@ pub(super) fn unused_logs(tiers: &[AnyTier]) -> impl Iterator<Item = (u16, u16)>
             .filter(move |&child| log.is_some_and(|log| log.is_unused(usize::from(child) - 1)));
         children.map(move |child| (tier, child))
     })
+}
+
+/// Returns the children of mirrors and arrays that do not have all acknowledged data, each with its tier.
+pub(super) fn out_of_sync<'a>(
+    config: &'a PoolConfig<DriveConfig>,
+    tiers: &'a [AnyTier],
+) -> impl Iterator<Item = (u16, u16)> + 'a {
+    let each = (0..).zip(config.tiers.iter().zip(tiers));
+    each.flat_map(|(number, (tier, it))| {
+        let in_sync = it.in_sync();
+        let children =
+            (0..tier.children.len() as u16).filter(move |&child| in_sync >> child.min(31) & 1 == 0);
+        children.map(move |child| (number, child))
+    })
+}
+
+/// Returns the children of arrays that are not in sync.
+fn out_of_arrays(config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Vec<(u16, u16)> {
+    let is_array = |it: &(u16, u16)| {
+        matches!(
+            tiers[usize::from(it.0)],
+            AnyTier::Raid5(_) | AnyTier::Raid6(_)
+        )
+    };
+    out_of_sync(config, tiers).filter(is_array).collect()
 }

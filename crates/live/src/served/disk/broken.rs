@@ -1,0 +1,238 @@
+//! Stores that the host cannot read or write, permanently or once, for tests; and tests of pools with such a member.
+
+use std::cell::RefCell;
+use std::io;
+
+/// Kind of access that the host rejects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Broken {
+    Reads,
+    Writes,
+}
+
+thread_local! {
+    /// Names of members of this thread's pools, each with a kind of access that ends with an input/output error.
+    static BROKEN: RefCell<Vec<(String, Broken)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Checks whether the host can access the store of this member.
+pub(super) fn check(member: &str, kind: Broken) -> io::Result<()> {
+    let is_broken = BROKEN.with_borrow(|all| all.iter().any(|it| *it.0 == *member && it.1 == kind));
+    match is_broken {
+        true => Err(io::Error::from_raw_os_error(
+            rustix::io::Errno::IO.raw_os_error(),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn break_store(member: &str, kind: Broken) {
+    BROKEN.with_borrow_mut(|all| all.push((member.into(), kind)));
+}
+
+fn mend_all() {
+    BROKEN.with_borrow_mut(Vec::clear);
+}
+
+mod tests {
+    use super::{Broken, break_store, mend_all};
+    use crate::clock::Wall;
+    use crate::served::condition::Condition;
+    use crate::served::full::{Client, open};
+    use model::{Span, Time};
+
+    /// Pools that outlive a member, with this member, and the members that have the same data.
+    const POOLS: [(&str, &str, &[&str]); 8] = [
+        ("mirror(2*p4801x-100)", "p4801x-100.1", &["p4801x-100.0"]),
+        ("mirror(2*950pro-256)", "950pro-256.0", &["950pro-256.1"]),
+        (
+            "stripe(2*mirror(2*p4801x-100))",
+            "p4801x-100.1",
+            &["p4801x-100.0"],
+        ),
+        (
+            "mirror(2*write-back-cache(cache=optane-memory-16, capacity=950pro-256))",
+            "optane-memory-16.1",
+            &["optane-memory-16.0", "950pro-256.0"],
+        ),
+        (
+            "write-back-cache(cache=mirror(2*optane-memory-16), capacity=950pro-256)",
+            "optane-memory-16.0",
+            &["optane-memory-16.1"],
+        ),
+        (
+            "intent-log(main=mirror(2*950pro-256), log=p4801x-100; ram=100MiB)",
+            "950pro-256.1",
+            &["950pro-256.0"],
+        ),
+        (
+            "intent-log(main=950pro-256, log=mirror(2*p4801x-100); ram=100MiB)",
+            "p4801x-100.0",
+            &["p4801x-100.1"],
+        ),
+        (
+            "raid6(4*p4801x-100)",
+            "p4801x-100.1",
+            &["p4801x-100.0", "p4801x-100.2"],
+        ),
+    ];
+
+    /// Lets time pass until all members are in sync.
+    fn resync(client: &mut Client, pool: &str) {
+        for _ in 0..10_000 {
+            if client.drive.out_of_sync() == 0 {
+                return;
+            }
+            let now = client.drive.now() + Span::from_ms(100);
+            client.drive.settle(now);
+        }
+        panic!("{pool}: {} members are out", client.drive.out_of_sync());
+    }
+
+    fn messages(client: &mut Client) -> String {
+        let lines = std::iter::from_fn(|| client.drive.complaint(Wall::NEVER));
+        lines.take(100).collect::<Vec<_>>().join("\n")
+    }
+
+    fn condition(client: &mut Client) -> (Condition, String) {
+        let (condition, reasons) = client.drive.condition(Time::ZERO);
+        (condition, reasons.join("; "))
+    }
+
+    fn written(pool: &str, folder: &std::path::Path) -> Client {
+        let mut client = Client::new(open(pool, folder).expect("a new pool"));
+        client.fill(100, 0);
+        client.flush();
+        client
+    }
+
+    fn accepts_all(client: &mut Client, pool: &str, first: u64) {
+        client.fill(100, first);
+        client.flush();
+        assert!(client.refused.is_empty(), "{pool}: {:?}", client.refused);
+        client.check(pool);
+    }
+
+    /// A mirror continues, in this run, after a kill with the error, and after one without it; then the member has all
+    /// data.
+    #[test]
+    fn a_mirror_outlives_a_store_that_cannot_be_written() {
+        for (pool, member, others) in POOLS.into_iter().take(2) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut client = written(pool, folder.path());
+            break_store(member, Broken::Writes);
+            accepts_all(&mut client, pool, 100);
+            let (is, why) = condition(&mut client);
+            client.drive.settle(client.drive.now());
+            let lines = messages(&mut client);
+            assert_eq!(is, Condition::Degraded, "{pool}: {why}");
+            assert!(why.contains("is not in sync with"), "{pool}: {why}");
+            assert!(
+                lines.contains(&format!("{member} cannot be written: ")),
+                "{pool}: {lines}"
+            );
+            assert!(lines.contains(" continues without "), "{pool}: {lines}");
+            let state = std::fs::read_to_string(folder.path().join("store/pool.state"));
+            let state = state.expect("a file");
+            assert!(state.contains("\nbehind "), "{pool}: {state}");
+
+            let may_be = client.kill();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            let found = client.drive.findings().join("\n");
+            assert!(
+                found.contains(&format!("{member} cannot be written: ")),
+                "{pool}: {found}"
+            );
+            client.check(&format!("{pool}, opened with the error"));
+            accepts_all(&mut client, pool, 200);
+
+            let may_be = client.kill();
+            mend_all();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            client.check(&format!("{pool}, opened without the error"));
+            resync(&mut client, pool);
+            for other in others {
+                break_store(other, Broken::Reads);
+            }
+            client.check(&format!("{pool}, in sync"));
+            mend_all();
+            client.drive.shut_down().expect("an orderly end");
+        }
+    }
+
+    /// Reads are served by another member, and the error is reported.
+    #[test]
+    fn a_pool_outlives_a_store_that_cannot_be_read() {
+        for (pool, member, _) in POOLS {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut client = written(pool, folder.path());
+            break_store(member, Broken::Reads);
+            accepts_all(&mut client, pool, 100);
+            let may_be = client.kill();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            client.check(&format!("{pool}, opened with the error"));
+            accepts_all(&mut client, pool, 200);
+            client.drive.settle(client.drive.now());
+            let may_be = client.kill();
+            mend_all();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            client.check(&format!("{pool}, opened without the error"));
+            accepts_all(&mut client, pool, 300);
+        }
+    }
+
+    #[test]
+    fn reads_that_another_member_serves_are_reported() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = written("mirror(2*p4801x-100)", folder.path());
+        break_store("p4801x-100.0", Broken::Reads);
+        client.check("a mirror");
+        client.drive.settle(client.drive.now());
+        let lines = messages(&mut client);
+        mend_all();
+        assert!(lines.contains("p4801x-100.0 cannot be read: "), "{lines}");
+    }
+
+    /// After a power cut the tiers are recovered in the running server.
+    #[test]
+    fn a_power_cut_with_such_a_member_does_not_end_the_service() {
+        for (pool, member, _) in POOLS {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut client = written(pool, folder.path());
+            break_store(member, Broken::Writes);
+            client.drive.power_cut(client.drive.now());
+            client.check(&format!("{pool}, after the power cut"));
+            accepts_all(&mut client, pool, 100);
+            let may_be = client.kill();
+            mend_all();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            client.check(pool);
+            accepts_all(&mut client, pool, 200);
+        }
+    }
+
+    /// Nothing replaces the only copy of the data.
+    #[test]
+    fn a_pool_that_needs_the_member_is_refused_with_the_reason() {
+        for (pool, member) in [
+            ("stripe(2*p4801x-100)", "p4801x-100.1"),
+            (
+                "intent-log(main=mirror(2*950pro-256), log=p4801x-100; ram=100MiB)",
+                "p4801x-100",
+            ),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let client = written(pool, folder.path());
+            let may_be = client.kill();
+            break_store(member, Broken::Writes);
+            let why = open(pool, folder.path()).expect_err("it is refused");
+            assert!(
+                why.contains(&format!("{member} cannot be written: ")),
+                "{why}"
+            );
+            mend_all();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            client.check(pool);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Members whose stores the host can no longer write, when a pool is opened, or restarted after a power cut.
+//!
+//! A running tier drops a child that fails a write, and continues if the others are sufficient. During an opening, the
+//! tiers write to all members that are present, so such a member would prevent the opening. It therefore counts as
+//! missing, and the opening is repeated without it. A repetition is equivalent to a crash during the first attempt and
+//! the removal of the member before the next. Like a missing member, it stays offline until the next start.
+//!
+//! Not here: a host without space for writes, which is not a fault of a member ([`super::room`]).
+
+use model::Time;
+use model::data::{Bytes, Contents, DriveFault, Unreadable, Unwritable};
+use tier::offline::{self, Damage, Images, RecoveredTiers, RecoveryInput};
+use tier::{DriveConfig, Pool, PoolConfig, Target};
+
+use super::disk::MemberDisk;
+use super::pooled::PoolDrive;
+
+/// Stores of a pool that is not running, each of which may fail.
+pub(super) trait FallibleStores: Images {
+    /// Makes members absent whose stores the host could not write since the last call; returns the host's errors.
+    fn drop_failed(&mut self) -> Vec<String>;
+}
+
+/// The stores of a pool that is not running.
+pub(super) struct OfflineStores<'a> {
+    pub(super) disks: &'a mut [MemberDisk],
+    pub(super) absent: Vec<bool>,
+}
+
+impl Images for OfflineStores<'_> {
+    fn present(&self, member: u16) -> bool {
+        !self.absent[usize::from(member)]
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        self.disks[usize::from(member)].read(at, into)
+    }
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.disks[usize::from(member)].write(at, data)
+    }
+    fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
+        self.disks[usize::from(member)].sync()
+    }
+}
+
+/// The stores of a pool that has just lost power: failed members are missing.
+pub(super) struct PowerCutStores<'a>(pub(super) &'a mut Pool<PoolDrive, Bytes>);
+
+impl Images for PowerCutStores<'_> {
+    fn present(&self, member: u16) -> bool {
+        !self.0.members()[usize::from(member)].is_dead()
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        let member = &self.0.members()[usize::from(member)];
+        member.contents().read(at, into)
+    }
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.0
+            .with_member(member, |it| it.contents_mut().write(at, data))
+    }
+    fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
+        self.0.with_member(member, |it| it.contents_mut().sync())
+    }
+}
+
+impl FallibleStores for OfflineStores<'_> {
+    fn drop_failed(&mut self) -> Vec<String> {
+        let each = self.disks.iter_mut().zip(&mut self.absent);
+        let present = each.filter(|(_, absent)| !**absent);
+        let failed = present.filter_map(|(disk, absent)| {
+            let error = disk.take_failed_write()?;
+            *absent = true;
+            Some(error.to_string())
+        });
+        failed.collect()
+    }
+}
+
+impl FallibleStores for PowerCutStores<'_> {
+    fn drop_failed(&mut self) -> Vec<String> {
+        let members = 0..self.0.members().len() as u16;
+        let present = members.filter(|&member| self.present(member));
+        let present: Vec<u16> = present.collect();
+        let failed = present.into_iter().filter_map(|member| {
+            self.0.with_member(member, |it| {
+                let error = it.contents_mut().take_failed_write()?;
+                it.befall(Time::ZERO, DriveFault::Dies);
+                Some(error.to_string())
+            })
+        });
+        failed.collect()
+    }
+}
+
+/// Opens a pool, if necessary without members whose stores cannot be written. Also returns messages on them.
+///
+/// # Errors
+/// The served tier that cannot be opened, the reason, and the host's errors.
+pub(super) fn open(
+    config: &PoolConfig<DriveConfig>,
+    start: &RecoveryInput<'_>,
+    stores: &mut impl FallibleStores,
+) -> Result<(RecoveredTiers, Vec<String>), (String, Damage, Vec<String>)> {
+    let mut errors = Vec::new();
+    loop {
+        match offline::open(config, start, stores) {
+            Ok(opened) => return Ok((opened, errors.iter().map(|it| dropped(it)).collect())),
+            Err((tier, damage)) => {
+                let failed = stores.drop_failed();
+                if failed.is_empty() {
+                    return Err((tier, damage, errors));
+                }
+                errors.extend(failed);
+            }
+        }
+    }
+}
+
+/// Returns the message on a member that has been dropped because of this error of the host.
+pub(super) fn dropped(error: &str) -> String {
+    format!("{error}. It counts as missing until the server is started again")
+}
+
+/// Adds the host's errors to the reason why a pool cannot be opened.
+pub(super) fn because(why: String, errors: &[String]) -> String {
+    match errors {
+        [] => why,
+        errors => format!("{why} ({})", errors.join("; ")),
+    }
+}
+
+/// Checks whether acknowledged data depends on a member. `out`: the children, each with its tier, that lack data.
+pub(super) fn is_needed(config: &PoolConfig<DriveConfig>, out: &[(u16, u16)], member: u16) -> bool {
+    let uses = |tier: u16| uses(config, out, tier, member);
+    config.volumes.iter().any(|&tier| uses(tier))
+}
+
+fn uses(config: &PoolConfig<DriveConfig>, out: &[(u16, u16)], tier: u16, member: u16) -> bool {
+    let children = &config.tiers[usize::from(tier)].children;
+    (0..).zip(children).any(|(child, target)| {
+        !out.contains(&(tier, child))
+            && match *target {
+                Target::Slice { member: it, .. } => it == member,
+                Target::Tier(below) => uses(config, out, below, member),
+            }
+    })
+}

@@ -153,6 +153,8 @@ fn options(args: &[&str]) -> Result<StoreOptions, String> {
             "--seeds" => options.seeds = number()?,
             "--binary" => {
                 let file = args.next().map(PathBuf::from).filter(|it| it.is_file());
+                // The program runs in another folder.
+                let file = file.and_then(|it| it.canonicalize().ok());
                 options.binary = Some(file.ok_or("--binary: must name a file")?);
             }
             _ if arg.starts_with('-') => {

@@ -294,16 +294,7 @@ pub(super) fn last_line(mut file: File) -> io::Result<String> {
     file.read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-    Ok(printable(line.unwrap_or_default()))
-}
-
-/// Returns the first 200 characters of a line, with `?` for those that a terminal does not print.
-pub(super) fn printable(line: &str) -> String {
-    let is_printed = |it: char| !it.is_control() && it != char::REPLACEMENT_CHARACTER;
-    let shown = line.chars().take(200);
-    shown
-        .map(|it| if is_printed(it) { it } else { '?' })
-        .collect()
+    Ok(resident::printable(line.unwrap_or_default()))
 }
 
 /// Returns what a checker has found, from its end and its last lines.
@@ -369,6 +360,6 @@ mod tests {
         let missing = judgement(exit(127), String::new(), "sh: 1: x: not found".into());
         let line = "exit code 127: sh: 1: x: not found";
         assert_eq!(missing, Judgement::Failed(Class::Rule, line.into()));
-        assert_eq!(printable("a\tb\u{1b}[1m\u{fffd}"), "a?b?[1m?");
+        assert_eq!(resident::printable("a\tb\u{1b}[1m\u{fffd}"), "a?b?[1m?");
     }
 }

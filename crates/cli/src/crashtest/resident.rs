@@ -97,7 +97,7 @@ pub(super) fn judgement(answer: &str) -> Judgement {
         Some("fsck") => Class::Fsck,
         _ => Class::Rule,
     };
-    let line = super::check::printable(answer);
+    let line = printable(answer);
     Judgement::Failed(
         class,
         if line.is_empty() {
@@ -106,6 +106,15 @@ pub(super) fn judgement(answer: &str) -> Judgement {
             line
         },
     )
+}
+
+/// Returns the first 200 characters of a line, with `?` for those that a terminal does not print.
+pub(super) fn printable(line: &str) -> String {
+    let is_printed = |it: char| !it.is_control() && it != char::REPLACEMENT_CHARACTER;
+    let shown = line.chars().take(200);
+    shown
+        .map(|it| if is_printed(it) { it } else { '?' })
+        .collect()
 }
 
 /// Returns the judgement of a resident checker that has ended, with the last line of its errors.

@@ -8,6 +8,7 @@ use study::decide::rate::OfferedRate;
 use study::decide::syncs;
 use study::decide::work::Load;
 use study::decide::zilstat::ZilStatistics;
+use study::decide::zpool_iostat::read_statistics;
 use text::digits;
 use text::problem::Problems;
 
@@ -27,7 +28,7 @@ pub(crate) fn read(path: Option<&Path>, is_log: bool) -> Result<Option<ZilStatis
     let origin = path.display().to_string();
     let text = text::bounded::text(path, text::bounded::WRITTEN)
         .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
-    ZilStatistics::read(&origin, &text).map(Some)
+    read_statistics(&origin, &text).map(Some)
 }
 
 /// Prints that the pool needs no log, if nothing was logged; returns whether that is the answer. If only metadata was

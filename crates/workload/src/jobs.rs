@@ -16,6 +16,7 @@ use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 
 use super::in_flight::{InFlight, IoClass};
 use super::job::Job;
+use super::pacing::arrived;
 use super::settings::{JobCopy, resolve};
 use super::thread::{IssueState, Stage, Thread};
 use statistics::{Measured, ThreadOutcome};
@@ -267,7 +268,7 @@ impl<'a> Jobs<'a> {
                     cpu: [thread.pauses.spun, Span::ZERO],
                     latency_depth: thread.latency_depth(),
                     steady_at: thread.steady_at,
-                    arrived: thread.arrived(),
+                    arrived: arrived(&thread.pace, thread.count_from, thread.until, thread.ended),
                 }
             })
             .collect()

@@ -85,6 +85,24 @@ impl Pacer {
     }
 }
 
+/// Returns the I/Os of a thread that were due from the start of its counted time to its last completion; `None` without a
+/// rate. No I/O is drawn after the end of `runtime`, so those of the time until then stand for the rest.
+pub(crate) fn arrived(
+    paces: &[Option<Pacer>; 3],
+    count_from: Time,
+    until: Time,
+    ended: Time,
+) -> Option<f64> {
+    let end = until.min(ended);
+    let paces = paces.iter().flatten();
+    let arrived = paces.map(|pace| pace.arrivals(end)).reduce(|a, b| a + b)?;
+    let counted = end.since(count_from).seconds();
+    match counted > 0.0 {
+        true => Some(arrived * ended.since(count_from).seconds() / counted),
+        false => Some(arrived),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -59,14 +59,14 @@ pub(crate) struct Thread {
     pub(crate) count_from: Time,
     pub(crate) ended: Time,
     /// End of `runtime`.
-    until: Time,
+    pub(crate) until: Time,
     places: QueueSlots,
     free: Vec<CommandId>,
     mix: Mix,
     read_percent: u32,
     blocks: [Blocks; 3],
     offsets: Offsets,
-    pace: [Option<Pacer>; 3],
+    pub(crate) pace: [Option<Pacer>; 3],
     stream: Stream,
     /// Completions of a batch that is not yet full.
     pub(crate) held: Vec<Completion>,
@@ -208,19 +208,6 @@ impl Thread {
                     self.stage = Stage::Draining;
                 }
             }
-        }
-    }
-
-    /// Returns the I/Os that were due from the start of the counted time to the last completion; `None` without a rate.
-    /// None is drawn after the end of `runtime`, so those of the time until then stand for the rest.
-    pub(crate) fn arrived(&self) -> Option<f64> {
-        let end = self.until.min(self.ended);
-        let paces = self.pace.iter().flatten();
-        let arrived = paces.map(|pace| pace.arrivals(end)).reduce(|a, b| a + b)?;
-        let seconds = |end: Time| end.since(self.count_from.min(end)).seconds();
-        match seconds(end) > 0.0 {
-            true => Some(arrived * seconds(self.ended) / seconds(end)),
-            false => Some(arrived),
         }
     }
 

@@ -42,7 +42,7 @@ pub mod tally;
 pub mod work;
 pub mod writing;
 pub mod zilstat;
-mod zpool_iostat;
+pub mod zpool_iostat;
 
 use lab::Outcome;
 

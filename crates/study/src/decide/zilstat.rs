@@ -8,7 +8,7 @@
 //! `ic/s` (all records) and the columns of allocated blocks (`imnc/s`, `imnw/s`, `imsc/s`, `imsw/s`) also have records
 //! of metadata, such as creations of files that are then synced. These use a log as well, but the file does not give
 //! their rate in bytes. K, M and G are multiples of 1024 in columns of bytes. Lines of one time (several datasets) are
-//! added. Texts of `zpool iostat` are read by [`super::zpool_iostat`].
+//! added. Texts of `zpool iostat` are read by `super::zpool_iostat`.
 //!
 //! Sources: OpenZFS, zilstat(1) of 9 March 2026, and the printing of its script (`cmd/zilstat.in`); that a log device
 //! takes indirect data is from memory, not checked.
@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
-use super::zpool_iostat;
 use crate::review::results::rounded;
 
 /// Rates of an intent log over the intervals of a file.
@@ -79,9 +78,6 @@ impl ZilStatistics {
     /// # Errors
     /// The text is not that of `zilstat` with an interval, or a line is invalid; with its number.
     pub fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
-        if zpool_iostat::is_one(text) {
-            return zpool_iostat::read(source, text);
-        }
         let mut columns: Option<ZilColumns> = None;
         let mut seen: BTreeMap<usize, ZilRates> = BTreeMap::new();
         let (mut at, mut time) = (0, String::new());

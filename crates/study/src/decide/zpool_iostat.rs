@@ -33,7 +33,7 @@ const HELP: &str =
 
 /// Table that an option of `zpool iostat` prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum IostatTable {
     /// `-w`.
     Latency,
     /// `-r`.
@@ -42,13 +42,13 @@ enum Kind {
     Queues,
 }
 
-impl Kind {
+impl IostatTable {
     /// Returns the kind of a second header line.
-    fn from_header(words: &[&str]) -> Option<Kind> {
+    fn from_header(words: &[&str]) -> Option<IostatTable> {
         match words.first()? {
-            &"latency" => Some(Kind::Latency),
-            &"req_size" => Some(Kind::Size),
-            &"pool" if words.contains(&"pend") => Some(Kind::Queues),
+            &"latency" => Some(IostatTable::Latency),
+            &"req_size" => Some(IostatTable::Size),
+            &"pool" if words.contains(&"pend") => Some(IostatTable::Queues),
             _ => None,
         }
     }
@@ -56,25 +56,25 @@ impl Kind {
     /// Returns the names of the columns of synchronous and of asynchronous writes, and how many columns each has.
     const fn groups(self) -> [&'static str; 2] {
         match self {
-            Kind::Latency => ["syncq_wait", "asyncq_wait"],
-            Kind::Size => ["sync_write", "async_write"],
-            Kind::Queues => ["syncq_write", "asyncq_write"],
+            IostatTable::Latency => ["syncq_wait", "asyncq_wait"],
+            IostatTable::Size => ["sync_write", "async_write"],
+            IostatTable::Queues => ["syncq_write", "asyncq_write"],
         }
     }
 
     /// Returns the first group of the first header line.
     const fn first(self) -> &'static str {
         match self {
-            Kind::Latency => "total_wait",
-            Kind::Size => "sync_read",
-            Kind::Queues => "capacity",
+            IostatTable::Latency => "total_wait",
+            IostatTable::Size => "sync_read",
+            IostatTable::Queues => "capacity",
         }
     }
 }
 
 /// Columns of a table.
 struct Columns {
-    kind: Kind,
+    kind: IostatTable,
     /// Name of the pool or vdev; empty for `-q`, whose lines have it.
     name: String,
     count: usize,
@@ -84,14 +84,14 @@ struct Columns {
 
 impl Columns {
     /// Reads two header lines; each group has two columns, except the single ones at the end.
-    fn read(above: &[&str], below: &[&str], kind: Kind) -> Option<Columns> {
+    fn read(above: &[&str], below: &[&str], kind: IostatTable) -> Option<Columns> {
         let first = above.iter().position(|word| *word == kind.first())?;
         let column = |group: &str| {
             let at = above.iter().position(|word| *word == group)? - first;
             // Of a pair of read and write, the second one; otherwise both.
             Some(match kind {
-                Kind::Latency => vec![2 + 2 * at],
-                Kind::Size | Kind::Queues => vec![1 + 2 * at, 2 + 2 * at],
+                IostatTable::Latency => vec![2 + 2 * at],
+                IostatTable::Size | IostatTable::Queues => vec![1 + 2 * at, 2 + 2 * at],
             })
         };
         let [synchronous, asynchronous] = kind.groups().map(column);
@@ -120,10 +120,22 @@ fn cell(word: &str) -> Option<f64> {
     if word == "-" { Some(0.0) } else { number(word) }
 }
 
+/// Reads the text of `zpool iostat -w`, `-r` or `-q`, or of `zilstat -i 1`.
+///
+/// # Errors
+/// The text is of none of them, or a line is invalid; with its number.
+pub fn read_statistics(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
+    match is_one(text) {
+        true => read(source, text),
+        false => ZilStatistics::read(source, text),
+    }
+}
+
 /// Checks whether a text is of `zpool iostat -w`, `-r` or `-q`.
-pub(super) fn is_one(text: &str) -> bool {
-    let words =
-        |line: &str| Kind::from_header(&line.split_whitespace().collect::<Vec<_>>()).is_some();
+fn is_one(text: &str) -> bool {
+    let words = |line: &str| {
+        IostatTable::from_header(&line.split_whitespace().collect::<Vec<_>>()).is_some()
+    };
     text.lines().any(words)
 }
 
@@ -131,12 +143,12 @@ pub(super) fn is_one(text: &str) -> bool {
 ///
 /// # Errors
 /// A line is invalid, with its number, or the file has too few writes.
-pub(super) fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
+fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
     let mut above: Vec<&str> = Vec::new();
     let mut columns: Option<Columns> = None;
     // Of each pool or vdev, the writes of its tables.
     let mut tables: BTreeMap<String, Vec<[f64; 2]>> = BTreeMap::new();
-    let mut kind = Kind::Latency;
+    let mut kind = IostatTable::Latency;
     let mut problems = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -146,7 +158,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> 
         if is_rule {
             continue;
         }
-        if let Some(found) = Kind::from_header(&words) {
+        if let Some(found) = IostatTable::from_header(&words) {
             columns = Columns::read(&above, &words, found);
             kind = found;
             if columns.is_none() {
@@ -156,17 +168,17 @@ pub(super) fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> 
                     "the line above does not name the queues",
                 ));
             }
-            if let Some(table) = columns.as_ref().filter(|_| found != Kind::Queues) {
+            if let Some(table) = columns.as_ref().filter(|_| found != IostatTable::Queues) {
                 tables.entry(table.name.clone()).or_default().push([0.0; 2]);
             }
         } else if let Some(table) = columns.as_ref().filter(|table| is_of(table, &words)) {
             let name = match table.kind {
-                Kind::Queues => words[0],
+                IostatTable::Queues => words[0],
                 _ => &table.name,
             };
             let rows = tables.entry(name.to_owned()).or_default();
             match (table.writes(&words), rows.last_mut()) {
-                (Some(writes), Some(sum)) if table.kind != Kind::Queues => {
+                (Some(writes), Some(sum)) if table.kind != IostatTable::Queues => {
                     sum[0] += writes[0];
                     sum[1] += writes[1];
                 }
@@ -186,15 +198,15 @@ pub(super) fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> 
     });
     let counted: Vec<[f64; 2]> = counted.copied().collect();
     match kind {
-        Kind::Queues => of_samples(source, &counted),
-        Kind::Latency | Kind::Size => of_counts(source, &counted),
+        IostatTable::Queues => of_samples(source, &counted),
+        IostatTable::Latency | IostatTable::Size => of_counts(source, &counted),
     }
 }
 
 /// Checks whether a line belongs to a table: it begins with a bucket, or for `-q` has as many words.
 fn is_of(table: &Columns, words: &[&str]) -> bool {
     match table.kind {
-        Kind::Queues => words.len() == table.count,
+        IostatTable::Queues => words.len() == table.count,
         // A time stamp is one word.
         _ => words.len() > 1 && words[0].starts_with(|it: char| it.is_ascii_digit()),
     }
@@ -281,10 +293,10 @@ mod tests {
     /// By hand: 2K are 2,048 writes, 10 of 2,058 are 0.49 %; labels may be 1 %.
     #[test]
     fn the_share_is_that_of_the_synchronous_queue() {
-        let found = ZilStatistics::read("z", &latency("10", "2K")).expect("a table");
+        let found = read_statistics("z", &latency("10", "2K")).expect("a table");
         assert_eq!(found.synchronous_share, Some(0.004859));
         assert!(found.needs_no_log() && found.rate().is_none(), "{found:?}");
-        let found = ZilStatistics::read("z", &latency("1K", "1K")).expect("a table");
+        let found = read_statistics("z", &latency("1K", "1K")).expect("a table");
         assert_eq!(found.synchronous_share, Some(0.5));
         assert!(
             !found.needs_no_log() && found.has_metadata_only(),
@@ -296,13 +308,13 @@ mod tests {
     #[test]
     fn tables_after_the_first_count() {
         let text = latency("1M", "1M") + &latency("0", "5000");
-        let found = ZilStatistics::read("z", &text).expect("two tables");
+        let found = read_statistics("z", &text).expect("two tables");
         assert_eq!((found.synchronous_share, found.intervals), (Some(0.0), 1));
         // Another pool has a first table of its own.
         let other = latency("0", "5000").replace("tank", "data");
         let text = latency("1M", "1M") + &other;
         assert!(
-            !ZilStatistics::read("z", &text)
+            !read_statistics("z", &text)
                 .expect("two pools")
                 .needs_no_log()
         );
@@ -318,10 +330,10 @@ mod tests {
                  4K              0      0      {synchronous}      0      0      0   1500    500      0      0      0      0\n"
             )
         };
-        let found = ZilStatistics::read("z", &sizes("2000")).expect("a table");
+        let found = read_statistics("z", &sizes("2000")).expect("a table");
         assert_eq!(found.synchronous_share, Some(0.5));
         assert!(
-            ZilStatistics::read("z", &sizes("2"))
+            read_statistics("z", &sizes("2"))
                 .expect("a table")
                 .needs_no_log()
         );
@@ -338,18 +350,14 @@ mod tests {
         };
         let quiet = format!("{header}{}", line(0).repeat(101));
         assert!(
-            ZilStatistics::read("z", &quiet)
+            read_statistics("z", &quiet)
                 .expect("samples")
                 .needs_no_log()
         );
         let busy = format!("{quiet}{}", line(1));
-        assert!(
-            !ZilStatistics::read("z", &busy)
-                .expect("samples")
-                .needs_no_log()
-        );
+        assert!(!read_statistics("z", &busy).expect("samples").needs_no_log());
         let short = format!("{header}{}", line(0).repeat(20));
-        let problems = ZilStatistics::read("z", &short).expect_err("too few");
+        let problems = read_statistics("z", &short).expect_err("too few");
         assert!(
             problems.0[0].what.contains("19 samples"),
             "{:?}",
@@ -365,7 +373,7 @@ mod tests {
             latency("3", "4"),
             String::from("tank  nothing\nlatency  read  write\n1us 0 0\n"),
         ] {
-            let problems = ZilStatistics::read("z", &text).expect_err(&text);
+            let problems = read_statistics("z", &text).expect_err(&text);
             let help = problems.0[0].help.as_deref().expect("help");
             assert!(help.contains("zpool iostat -w"), "{help}");
         }

@@ -100,7 +100,7 @@ pub(super) fn open(
     start: &RecoveryInput<'_>,
     stores: &mut impl FallibleStores,
 ) -> Result<(RecoveredTiers, Vec<String>), (String, Damage, Vec<String>)> {
-    let mut errors = Vec::new();
+    let mut errors: Vec<String> = Vec::new();
     loop {
         match offline::open(config, start, stores) {
             Ok(opened) => return Ok((opened, errors.iter().map(|it| dropped(it)).collect())),

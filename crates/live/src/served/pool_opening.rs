@@ -371,7 +371,7 @@ impl Setup {
             bytes: Some(folder.state.bytes),
             accept_loss: self.accept_loss,
         };
-        let mut failed = Vec::new();
+        let mut failed: Vec<String> = Vec::new();
         let opened = if folder.is_new {
             let made = offline::format(config, uuid, &mut images);
             made.and_then(|()| offline::open(config, &start, &mut images))

@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn the_share_is_that_of_the_synchronous_queue() {
         let found = read_statistics("z", &latency("10", "2K")).expect("a table");
-        assert_eq!(found.synchronous_share, Some(0.004859));
+        assert_eq!(found.synchronous_share, Some(0.004_859_09));
         assert!(found.needs_no_log() && found.rate().is_none(), "{found:?}");
         let found = read_statistics("z", &latency("1K", "1K")).expect("a table");
         assert_eq!(found.synchronous_share, Some(0.5));

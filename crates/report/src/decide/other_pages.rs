@@ -11,7 +11,7 @@ use text::words::listed;
 
 use super::bars::{Bar, Bars};
 use super::fleet::full_name;
-use super::page::{Figure, PageText, charted, floors, missing, page};
+use super::page::{PageFigure, PageText, charted, floors, missing, page};
 use super::plot::{BYTES, INTERVAL, Plot, PlotAxis, PlotLine};
 
 /// A figure of a size: its name, its unit, its limits and its value.
@@ -63,7 +63,7 @@ fn limited_figure((index, limit): (usize, &Limit)) -> SizeFigure<'_> {
 }
 
 /// Returns the chart of a figure by size, if any size has it.
-fn of_sizes(figure: &SizeFigure<'_>, answers: &[SizeAnswer]) -> Option<Figure> {
+fn of_sizes(figure: &SizeFigure<'_>, answers: &[SizeAnswer]) -> Option<PageFigure> {
     let lines = answers.iter().map(|answer| {
         let rows = answer.rows.iter();
         let points = rows.filter_map(|row| Some((row.bytes as f64, (figure.value)(row)?)));
@@ -108,7 +108,7 @@ fn of_sizes(figure: &SizeFigure<'_>, answers: &[SizeAnswer]) -> Option<Figure> {
         "{name} by size. Each point is a size that was tried; a dashed line is a limit.{}",
         missing(name, &without)
     );
-    Some(Figure::from_plot(&plot, caption))
+    Some(PageFigure::from_plot(&plot, caption))
 }
 
 /// Returns the page on a check: each figure of each drive as a bar, with the minimum.
@@ -148,7 +148,7 @@ pub(super) fn check(check: &Check, answers: &[CheckAnswer], words: &PageText) ->
         let without = values.iter().filter(|(_, value)| value.is_none());
         let without: Vec<String> = without.map(|(drive, _)| (*drive).clone()).collect();
         let seeds = "the seed with the smallest margin";
-        Figure {
+        PageFigure {
             label: bars.label.clone(),
             caption: format!("{}, {seeds}.{}", reading.limit, missing("it", &without)),
             chart: bars.svg(),
@@ -165,7 +165,7 @@ pub(super) fn odds(answers: &[OddsAnswer], words: &PageText) -> String {
     let sectors = of_odds("time between unreadable sectors", answers, |one| {
         Some(one.unreadable?[0])
     });
-    let figures: Vec<Figure> = [losses, sectors].into_iter().flatten().collect();
+    let figures: Vec<PageFigure> = [losses, sectors].into_iter().flatten().collect();
     page(words, &figures)
 }
 
@@ -173,7 +173,7 @@ fn of_odds(
     name: &str,
     answers: &[OddsAnswer],
     rate: impl Fn(&OddsAnswer) -> Option<f64>,
-) -> Option<Figure> {
+) -> Option<PageFigure> {
     let (with, without): (Vec<&OddsAnswer>, Vec<&OddsAnswer>) = answers
         .iter()
         .partition(|one| rate(one).is_some_and(|rate| rate > 0.0));
@@ -212,7 +212,7 @@ fn of_odds(
         ),
     };
     let caption = format!("{name} by usable capacity. Each point is a pool.{never}");
-    Some(Figure::from_plot(&plot, caption))
+    Some(PageFigure::from_plot(&plot, caption))
 }
 
 /// Returns the page on real drives: Percentage Used by power-on hours.
@@ -253,5 +253,5 @@ pub(super) fn fleet(answer: &FleetAnswer, words: &PageText) -> String {
         "Percentage Used by power-on hours. Each point is a drive.{}",
         missing("one of the two", &without)
     );
-    page(words, &[Figure::from_plot(&plot, caption)])
+    page(words, &[PageFigure::from_plot(&plot, caption)])
 }

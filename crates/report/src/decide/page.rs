@@ -35,16 +35,16 @@ pub struct PageText {
 }
 
 /// A chart of a page, with its caption.
-pub(super) struct Figure {
+pub(super) struct PageFigure {
     pub(super) label: String,
     pub(super) caption: String,
     pub(super) chart: Markup,
 }
 
-impl Figure {
+impl PageFigure {
     /// Returns a chart of lines or points.
-    pub(super) fn from_plot(plot: &Plot, caption: impl Into<String>) -> Figure {
-        Figure {
+    pub(super) fn from_plot(plot: &Plot, caption: impl Into<String>) -> PageFigure {
+        PageFigure {
             label: plot.label.clone(),
             caption: caption.into(),
             chart: plot.svg(),
@@ -53,7 +53,7 @@ impl Figure {
 }
 
 /// Returns the page with these charts above the tables.
-pub(super) fn page(words: &PageText, figures: &[Figure]) -> String {
+pub(super) fn page(words: &PageText, figures: &[PageFigure]) -> String {
     let body: Markup = html! {
         a class="skip" href="#figures" { "Skip to the tables" }
         header class="masthead" {
@@ -62,7 +62,7 @@ pub(super) fn page(words: &PageText, figures: &[Figure]) -> String {
             @for answer in &words.answers { p class="standfirst" { (answer) } }
         }
         main {
-            @for Figure { label, caption, chart } in figures {
+            @for PageFigure { label, caption, chart } in figures {
                 figure {
                     div class="drawing" tabindex="0" role="group" aria-label={ (label) ". Chart; arrow keys read its values." } { (chart) }
                     p class="hidden" aria-live="polite" {}
@@ -176,11 +176,11 @@ pub fn max(slo: &Slo, answers: &[max::MaxAnswer], words: &PageText) -> String {
         let y = (limit.name(), limit.unit);
         let plot = chart_over_iops("IOPS, open loop", y, lines(index), Some(limit), slo);
         let caption = format!("{} by load. {EACH}", limit.name());
-        Figure::from_plot(&plot, caption)
+        PageFigure::from_plot(&plot, caption)
     });
-    let mut figures: Vec<Figure> = figures.collect();
+    let mut figures: Vec<PageFigure> = figures.collect();
     if figures.is_empty() {
-        figures.push(Figure::from_plot(&completed(slo, answers), EACH));
+        figures.push(PageFigure::from_plot(&completed(slo, answers), EACH));
     }
     page(words, &figures)
 }
@@ -255,7 +255,7 @@ pub fn mix(answers: &[mix::MixAnswer], words: &PageText) -> String {
         legend: None,
     };
     let caption = "Each point is a mix, the mean of its seeds.";
-    page(words, &[Figure::from_plot(&plot, caption)])
+    page(words, &[PageFigure::from_plot(&plot, caption)])
 }
 
 /// Returns the page on filling: the rate of writes by the bytes written.
@@ -284,7 +284,7 @@ pub fn fill(answers: &[fill::FillAnswer], words: &PageText) -> String {
         legend: None,
     };
     let caption = "Each point is a quarter percent of the capacity, first seed. The share after a drive's name is in use at the start.";
-    page(words, &[Figure::from_plot(&plot, caption)])
+    page(words, &[PageFigure::from_plot(&plot, caption)])
 }
 
 /// Returns the page on lifetime: Percentage Used over the requested years at the load.
@@ -332,7 +332,7 @@ pub fn life(answers: &[life::LifeAnswer], words: &PageText) -> String {
     let unknown = parts.filter(|part| part.used_percent_a_year.is_none());
     let unknown: Vec<String> = unknown.map(|part| part.name.clone()).collect();
     caption.push_str(&missing("its wear", &unknown));
-    page(words, &[Figure::from_plot(&plot, caption)])
+    page(words, &[PageFigure::from_plot(&plot, caption)])
 }
 
 /// Returns a line that ends where it reaches `most`.
@@ -367,13 +367,13 @@ pub fn choose(slo: &Slo, answer: &choose::ChooseAnswer, words: &PageText) -> Str
         plot.legend = all()
             .any(|one| one.screened)
             .then(|| ["full run", SCREENED].map(String::from));
-        Figure::from_plot(&plot, caption)
+        PageFigure::from_plot(&plot, caption)
     };
     let figures = charted(slo).map(|(index, limit)| {
         let value = move |one: &choose::Candidate| one.readings.get(index)?.value;
         figure(&value, (limit.name(), limit.unit), Some(limit))
     });
-    let mut figures: Vec<Figure> = figures.collect();
+    let mut figures: Vec<PageFigure> = figures.collect();
     if figures.is_empty() {
         figures.push(figure(&|one| one.p99_us, ("p99", "us"), None));
     }
@@ -423,7 +423,7 @@ pub fn explain(answers: &[explain::answer::ExplainAnswer], words: &PageText) -> 
                 .map(|rating| (rating.iops, format!("rated, {}", rating.source))),
         };
         let caption = "IOPS: measured; simulated; simulated under each condition that explains the run (if); and with one option changed, under the best-fitting condition; dashed: the rating.";
-        figures.push(Figure {
+        figures.push(PageFigure {
             label: rates.label.clone(),
             caption: caption.to_owned(),
             chart: rates.svg(),
@@ -434,7 +434,7 @@ pub fn explain(answers: &[explain::answer::ExplainAnswer], words: &PageText) -> 
             rows: times(answer, model),
             limit: None,
         };
-        figures.push(Figure {
+        figures.push(PageFigure {
             label: times.label.clone(),
             caption: String::from(
                 "Mean latency: as fio measured it, and the parts of the model's latency.",
@@ -446,7 +446,7 @@ pub fn explain(answers: &[explain::answer::ExplainAnswer], words: &PageText) -> 
 }
 
 /// Returns the chart of a run without a model: the measured latency, if the file has it.
-fn measured(answer: &explain::answer::ExplainAnswer) -> Option<Figure> {
+fn measured(answer: &explain::answer::ExplainAnswer) -> Option<PageFigure> {
     let sides = answer.measured.sides.iter();
     let rows: Vec<Bar> = sides.map(measured_times).collect();
     if rows.iter().all(|row| row.parts.is_empty()) {
@@ -458,7 +458,7 @@ fn measured(answer: &explain::answer::ExplainAnswer) -> Option<Figure> {
         rows,
         limit: None,
     };
-    Some(Figure {
+    Some(PageFigure {
         label: bars.label.clone(),
         caption: format!("{}: mean latency as fio measured it.", answer.run),
         chart: bars.svg(),

@@ -9,11 +9,16 @@ mod broken;
 use std::cell::RefCell;
 use std::io;
 
-use model::data::{Contents, UnflushedWrites, Unreadable, Unwritable};
+use model::data::{Contents, DataBackedDrive, UnflushedWrites, Unreadable, Unwritable};
+use model::management::ManagedDrive;
+use tier::Drive;
 
 use super::data::DriveData;
 use super::room::PoolSpace;
 use crate::store::no_room;
+
+/// A member of a pool: a drive with its store.
+pub(super) type PoolDrive = DataBackedDrive<ManagedDrive<Drive>, MemberDisk>;
 
 /// A member's store.
 #[derive(Debug)]

@@ -12,8 +12,7 @@ use model::data::{Bytes, Contents, DriveFault, Unreadable, Unwritable};
 use tier::offline::{self, Damage, Images, RecoveredTiers, RecoveryInput};
 use tier::{DriveConfig, Pool, PoolConfig, Target};
 
-use super::disk::MemberDisk;
-use super::pooled::PoolDrive;
+use super::disk::{MemberDisk, PoolDrive};
 
 /// Stores of a pool that is not running, each of which may fail.
 pub(super) trait FallibleStores: Images {

@@ -12,7 +12,7 @@ use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
 use tier::offline::{RecoveredTiers, RecoveryInput};
 use tier::{Drive, DriveConfig, Pool, PoolConfig};
 
-use super::disk::MemberDisk;
+use super::disk::{MemberDisk, PoolDrive};
 use super::failing::{self, PowerCutStores};
 use super::findings;
 use super::noted::Note;
@@ -24,9 +24,6 @@ use crate::store::{SavedState, save};
 /// Maximum number of a member's acknowledged writes in the cache before its drive is queried which of them are on the
 /// medium.
 const CROWD: usize = 2048;
-
-/// A member of the pool.
-pub(super) type PoolDrive = DataBackedDrive<ManagedDrive<Drive>, MemberDisk>;
 
 /// State of a member besides that of its drive.
 #[derive(Debug)]

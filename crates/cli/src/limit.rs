@@ -8,7 +8,7 @@ use report::decide::AnswerDisplay;
 use report::decide::view::AnswerView;
 use study::ask::Ask;
 pub(crate) use study::ask::all;
-pub(crate) use study::ask::conditions::collect_problems;
+pub(crate) use study::ask::problems::collect_problems;
 pub(crate) use study::ask::repeat::quoted;
 use text::problem::Problems;
 use text::terminal::paragraph;

@@ -90,15 +90,18 @@ impl FallibleStores for PowerCutStores<'_> {
     }
 }
 
+/// The served tier that cannot be opened, the reason, and the host's errors.
+type OpeningFailure = (String, Damage, Vec<String>);
+
 /// Opens a pool, if necessary without members whose stores cannot be written. Also returns messages on them.
 ///
 /// # Errors
-/// The served tier that cannot be opened, the reason, and the host's errors.
+/// The pool cannot be opened.
 pub(super) fn open(
     config: &PoolConfig<DriveConfig>,
     start: &RecoveryInput<'_>,
     stores: &mut impl FallibleStores,
-) -> Result<(RecoveredTiers, Vec<String>), (String, Damage, Vec<String>)> {
+) -> Result<(RecoveredTiers, Vec<String>), OpeningFailure> {
     let mut errors: Vec<String> = Vec::new();
     loop {
         match offline::open(config, start, stores) {

@@ -14,12 +14,15 @@ use super::fleet::full_name;
 use super::page::{PageFigure, PageText, charted, floors, missing, page};
 use super::plot::{BYTES, INTERVAL, Plot, PlotAxis, PlotLine};
 
+/// Returns the value of a figure for a size.
+type SizeValue<'a> = Box<dyn Fn(&SizeResult) -> Option<f64> + 'a>;
+
 /// A figure of a size: its name, its unit, its limits and its value.
 struct SizeFigure<'a> {
     name: &'a str,
     unit: &'static str,
     limits: Vec<(f64, String)>,
-    value: Box<dyn Fn(&SizeResult) -> Option<f64> + 'a>,
+    value: SizeValue<'a>,
 }
 
 /// Returns the page on sizes: hits, IOPS and each limited figure by size.

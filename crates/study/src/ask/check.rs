@@ -4,8 +4,9 @@ use catalogue::DriveSheet;
 use lab::Lab;
 use text::problem::Problems;
 
-use super::conditions::{self, check_seeds, collect_problems};
+use super::conditions::{self, check_seeds};
 use super::drive_spec::{DriveSpec, load_all};
+use super::problems::collect_problems;
 use super::{AnswerListener, Ask, ResolvedRequest, defaults};
 use crate::decide::check::{self, CheckAnswer};
 use crate::decide::work::Conditions;

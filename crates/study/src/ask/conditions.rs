@@ -1,6 +1,4 @@
 //! Conditions that requests share: host, initial state, seeds and ranges of numbers.
-//!
-//! Problems name the option of the command line; Python turns it into the name of its argument.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -8,25 +6,11 @@ use std::ops::RangeInclusive;
 use catalogue::HostSheet;
 use lab::Start;
 use model::media::Precondition;
-use text::problem::{Place, Problem, Problems};
+use text::problem::Problems;
 
 use super::defaults;
 use super::drive_spec::DriveSpec;
-
-/// Returns a problem of an option, with what would be right.
-pub(super) fn of_option(what: impl Into<String>, help: impl Into<String>) -> Problem {
-    Problem {
-        origin: String::from("command line"),
-        place: Place::Whole,
-        what: what.into(),
-        help: Some(help.into()),
-    }
-}
-
-/// Returns the value that was read; its problems are added to the others.
-pub fn collect_problems<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
-    read.map_err(|more| problems.0.extend(more.0)).ok()
-}
+use super::problems::{collect_problems, of_option};
 
 /// Adds a problem if a number is out of its range.
 pub(super) fn check_range<T: PartialOrd + Display>(

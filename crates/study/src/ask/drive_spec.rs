@@ -8,7 +8,7 @@ use catalogue::{DriveSheet, Settings};
 use serde::{Deserialize, Serialize};
 use text::problem::Problems;
 
-use super::conditions::{collect_problems, of_option};
+use super::problems::{collect_problems, of_option};
 
 /// A drive with its settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

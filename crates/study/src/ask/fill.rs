@@ -4,8 +4,9 @@ use catalogue::DriveSheet;
 use lab::Lab;
 use text::problem::Problems;
 
-use super::conditions::{self, check_range, check_seeds, collect_problems, of_option};
+use super::conditions::{self, check_range, check_seeds};
 use super::drive_spec::{DriveSpec, load_all};
+use super::problems::{collect_problems, of_option};
 use super::{AnswerListener, Ask, DriveRequest, OnDrives, defaults};
 use crate::decide::fill::{self, FillAnswer, FillRequest};
 

@@ -26,13 +26,14 @@ macro_rules! request {
 }
 
 mod check;
-pub mod conditions;
+mod conditions;
 pub mod defaults;
 pub mod drive_spec;
 mod fill;
 mod max;
 mod mix;
 mod odds;
+pub mod problems;
 pub mod repeat;
 
 pub use check::{CheckRequest, ResolvedCheck};
@@ -50,7 +51,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use text::problem::{Problem, Problems};
 
-use conditions::of_option;
+use problems::of_option;
 
 /// A request, as the user writes it.
 pub trait Ask: Default + PartialEq + Serialize + DeserializeOwned {

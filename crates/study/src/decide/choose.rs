@@ -385,17 +385,6 @@ fn measured(
     let completes = offered.and_then(|_| arrivals::completes(&outcomes));
     let keeps_up = completes.is_none_or(|it| it.keeps_up);
     offered_rates(request, keeps_up, &mut readings);
-    // Threads of a drive that is late end at different times, so their rates are of their own times.
-    let rates = outcomes
-        .iter()
-        .zip(&each)
-        .map(|(outcome, seed)| match keeps_up {
-            true => super::rate_of(outcome),
-            false => seed.iops(),
-        });
-    let (least, most) = rates.fold((f64::INFINITY, 0.0), |ends: (f64, f64), rate| {
-        (ends.0.min(rate), ends.1.max(rate))
-    });
     let watts = tally.measurement.watts;
     let prices = request.prices.as_ref();
     let cost = prices.and_then(|prices| cost::total_cost(prices, drive, &life));
@@ -421,7 +410,7 @@ fn measured(
             .min_by(f64::total_cmp),
         readings,
         iops: rounded(tally.iops()),
-        iops_by_seed: [least, most].map(rounded),
+        iops_by_seed: iops_by_seed(&outcomes, &each, keeps_up),
         p99_us: tally.reading(&p99(), None).value,
         p99_us_by_seed: p99_by_seed(&outcomes),
         mean_us: slowest_mean_us(&tally),
@@ -446,6 +435,22 @@ fn measured(
         binds: binds::bottleneck(drive, &tally).filter(|_| completes.is_none() || !keeps_up),
         measurement: tally.measurement,
     })
+}
+
+/// Returns the lowest and the highest rate of a seed.
+fn iops_by_seed(outcomes: &[Outcome], each: &[Tally], keeps_up: bool) -> [f64; 2] {
+    // Threads of a drive that is late end at different times, so their rates are of their own times.
+    let rates = outcomes
+        .iter()
+        .zip(each)
+        .map(|(outcome, seed)| match keeps_up {
+            true => super::rate_of(outcome),
+            false => seed.iops(),
+        });
+    let (least, most) = rates.fold((f64::INFINITY, 0.0), |ends: (f64, f64), rate| {
+        (ends.0.min(rate), ends.1.max(rate))
+    });
+    [least, most].map(rounded)
 }
 
 /// A limit on the arriving rate is met if the drive keeps up: by random variation, slightly fewer I/Os may arrive.

@@ -237,7 +237,7 @@ pub fn life(
     let mut answer = of_outcomes(drive, facts, years, outcomes.as_deref());
     if let Some(load) = load {
         let offered = load.offered_iops().and(outcomes.as_deref());
-        answer.completes = offered.and_then(|it| arrivals::completes(it));
+        answer.completes = offered.and_then(arrivals::completes);
         end_read_only(drive, load, &mut answer.parts);
     }
     Ok(answer)

@@ -45,10 +45,10 @@ enum IostatTable {
 impl IostatTable {
     /// Returns the kind of a second header line.
     fn from_header(words: &[&str]) -> Option<IostatTable> {
-        match words.first()? {
-            &"latency" => Some(IostatTable::Latency),
-            &"req_size" => Some(IostatTable::Size),
-            &"pool" if words.contains(&"pend") => Some(IostatTable::Queues),
+        match *words.first()? {
+            "latency" => Some(IostatTable::Latency),
+            "req_size" => Some(IostatTable::Size),
+            "pool" if words.contains(&"pend") => Some(IostatTable::Queues),
             _ => None,
         }
     }

@@ -5,7 +5,6 @@ use study::decide::choose;
 use study::decide::explain;
 use study::decide::fill;
 use study::decide::life;
-use study::decide::load::Height;
 use study::decide::max;
 use study::decide::mix;
 use study::decide::slo::{Limit, LimitMetric, LimitScope, Slo};
@@ -178,50 +177,7 @@ pub fn max(slo: &Slo, answers: &[max::MaxAnswer], words: &PageText) -> String {
         let caption = format!("{} by load. {EACH}", limit.name());
         PageFigure::from_plot(&plot, caption)
     });
-    let mut figures: Vec<PageFigure> = figures.collect();
-    if figures.is_empty() {
-        figures.push(PageFigure::from_plot(&completed(slo, answers), EACH));
-    }
-    page(words, &figures)
-}
-
-/// Returns the chart for limits on IOPS alone: completed by arriving I/Os.
-fn completed(slo: &Slo, answers: &[max::MaxAnswer]) -> Plot {
-    let lines = answers.iter().map(|answer| {
-        let points = answer.open.tried.iter();
-        let points = points.filter_map(|tried| match tried.height {
-            Height::Arrivals(rate) => Some((rate, tried.iops)),
-            Height::InFlight(_) => None,
-        });
-        PlotLine {
-            name: answer.drive.clone(),
-            points: points.collect(),
-            remark: None,
-        }
-    });
-    let lines: Vec<PlotLine> = lines.collect();
-    let limits = floors(slo);
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let bounds = limits.iter().map(|limit| limit.0);
-    Plot {
-        label: String::from("Completed over arriving I/Os"),
-        x: PlotAxis::from_values(
-            "arriving I/Os per second",
-            "IOPS",
-            points().map(|point| point.0),
-            true,
-        ),
-        y: PlotAxis::from_values(
-            "IOPS",
-            "IOPS",
-            points().map(|point| point.1).chain(bounds),
-            true,
-        ),
-        limits,
-        floors: Vec::new(),
-        lines,
-        legend: None,
-    }
+    page(words, &figures.collect::<Vec<_>>())
 }
 
 /// Returns the page on mixes: IOPS by the share of reads.

@@ -27,6 +27,7 @@ mod recorded;
 mod recurring_error;
 mod resync;
 mod room;
+mod trial;
 
 use std::collections::VecDeque;
 use std::io;

@@ -12,12 +12,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use model::data::{Unreadable, Unwritable};
 use model::management::{Lifetime, ManagedDrive};
 use model::media::{Medium, Seeds};
 use text::problem::{Place, Problem, Problems};
 use tier::below::Opening;
-use tier::offline::{self, Damage, Images, RecoveredTiers, RecoveryInput};
+use tier::offline::{self, Damage, RecoveredTiers, RecoveryInput};
 use tier::{DriveConfig, Kind, PoolConfig, Target};
 
 use super::ServedDevice;
@@ -30,6 +29,7 @@ use super::noted::{self, Note};
 use super::opening::{OpenedStore, cannot, in_memory, open_file, refused};
 use super::pooled::{MemberStore, ServedPool};
 use super::room::PoolSpace;
+use super::trial::TrialStores;
 use crate::setup::{Setup, StoreChoice};
 use crate::store::{OWN_FOLDER, PoolState, SavedState, no_room, pool_state_path, state_path};
 
@@ -376,22 +376,27 @@ impl Setup {
             let made = offline::format(config, uuid, &mut images);
             made.and_then(|()| offline::open(config, &start, &mut images))
         } else {
+            // What the first attempt found; without the dropped members, the reason would be their absence.
+            let mut first = None;
             loop {
                 // If one tier cannot be recovered, no tier is changed.
-                let trial = offline::open(config, &start, &mut DryRunStores(&mut images));
+                let mut stores = TrialStores::new(&mut images);
+                let trial = offline::open(config, &start, &mut stores);
                 let opened = match trial {
                     Ok(trial) => {
                         self.has_logs(config, folder, &trial, &failed)?;
                         offline::open(config, &start, &mut images)
                     }
-                    Err(damage) => break Err(damage),
+                    Err(_) if stores.is_incomplete() => offline::open(config, &start, &mut images),
+                    Err(damage) => break Err(first.unwrap_or(damage)),
                 };
-                let gone = match &opened {
-                    Ok(_) => Vec::new(),
-                    Err(_) => images.drop_failed(),
-                };
-                if gone.is_empty() {
+                let Err(damage) = opened else {
                     break opened;
+                };
+                let damage = first.get_or_insert(damage).clone();
+                let gone = images.drop_failed();
+                if gone.is_empty() {
+                    break Err(damage);
                 }
                 failed.extend(gone);
             }
@@ -499,25 +504,6 @@ fn without_room(origin: String, error: &io::Error) -> Problems {
         what: error.to_string(),
         help: Some("free some space on that disk, and start again: no data is lost".into()),
     }])
-}
-
-/// Images for a trial recovery: reads are real, writes are discarded. Whether recovery fails does not depend on the
-/// writes.
-struct DryRunStores<'a, 'b>(&'a mut OfflineStores<'b>);
-
-impl Images for DryRunStores<'_, '_> {
-    fn present(&self, member: u16) -> bool {
-        self.0.present(member)
-    }
-    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
-        self.0.read(member, at, into)
-    }
-    fn write(&mut self, _: u16, _: u64, _: &[u8]) -> Result<(), Unwritable> {
-        Ok(())
-    }
-    fn sync(&mut self, _: u16) -> Result<(), Unwritable> {
-        Ok(())
-    }
 }
 
 fn array_words(kind: &str, chunk: u32, region: u64) -> String {

@@ -160,6 +160,42 @@ mod tests {
         }
     }
 
+    /// The tier above reads its tables through a mirror or an array, one member of which is rebuilt at the opening.
+    #[test]
+    fn a_pool_with_a_member_to_be_rebuilt_below_an_intent_log_opens() {
+        for (pool, member) in [
+            (
+                "intent-log(main=raid5(3*950pro-256), log=p4801x-100; ram=100MiB)",
+                "950pro-256.1",
+            ),
+            (
+                "intent-log(main=raid6(4*950pro-256), log=p4801x-100; ram=100MiB)",
+                "950pro-256.0",
+            ),
+            (
+                "intent-log(main=mirror(2*950pro-256), log=p4801x-100; ram=100MiB)",
+                "950pro-256.0",
+            ),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut client = written(pool, folder.path());
+            let at = client.drive.now() + Span::from_ms(20_000);
+            client.drive.settle(at);
+            break_store(member, Broken::Writes);
+            for round in 1..6 {
+                accepts_all(&mut client, pool, round * 100);
+                let at = client.drive.now() + Span::from_ms(20_000);
+                client.drive.settle(at);
+            }
+            assert!(client.drive.out_of_sync() > 0, "{pool}");
+            mend_all();
+            client.drive.shut_down().expect("an orderly end");
+            let may_be = client.kill();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            client.check(&format!("{pool}, opened again"));
+        }
+    }
+
     /// Reads are served by another member, and the error is reported.
     #[test]
     fn a_pool_outlives_a_store_that_cannot_be_read() {

@@ -113,6 +113,9 @@ struct Search<'a, 'c> {
     counts: Counts,
     moments: Vec<OfMoment>,
     seen: BTreeSet<(u128, usize, usize)>,
+    /// Moments at which the loss of nothing was checked and left a consistent image. If this image is equal to that of
+    /// another moment, it was not checked at this one.
+    passed: BTreeSet<u32>,
     found: BTreeMap<Alike, UnreducedFailure>,
     flaky: Vec<String>,
     /// Images that wait for their check.
@@ -157,6 +160,7 @@ pub fn search(
         counts: Counts::default(),
         moments: Vec::new(),
         seen: BTreeSet::new(),
+        passed: BTreeSet::new(),
         found: BTreeMap::new(),
         flaky: Vec::new(),
         waiting: Vec::new(),
@@ -176,9 +180,15 @@ pub fn search(
 
 impl<'a> Search<'a, '_> {
     fn check_end(&mut self) -> Result<(), NoReport> {
-        let end = self.start.clone().go_to_end();
+        let mut end = self.start.clone();
+        while let Some(moment) = end.advance() {
+            let acks = moment.acks;
+            self.moments.push(OfMoment {
+                acks,
+                ..OfMoment::default()
+            });
+        }
         self.counts.moments = end.moment().number;
-        self.moments = vec![OfMoment::default(); self.counts.moments as usize];
         let nothing = Lost::nothing(end.undecided().len());
         match self.judge(&end, &nothing)? {
             Judgement::Failed(class, line) => Err(NoReport::FailsAtEnd(class, line)),
@@ -226,7 +236,6 @@ impl<'a> Search<'a, '_> {
                     }
                 }
                 let of_moment = &mut self.moments[number as usize - 1];
-                of_moment.acks = walk.moment().acks;
                 of_moment.exhausted = all.is_some_and(|all| all <= upto);
                 let newly = all.is_some_and(|all| all > done && all <= upto);
                 self.counts.exhausted += u32::from(newly);
@@ -298,6 +307,9 @@ impl<'a> Search<'a, '_> {
         for ((case, (walk, lost)), judged) in cases.iter().zip(of_cases).zip(judged) {
             self.counts.checked += 1;
             match judged {
+                Judgement::Sound if lost.count() == 0 => {
+                    self.passed.insert(walk.moment().number);
+                }
                 Judgement::Sound => {}
                 Judgement::Skipped => self.counts.skipped += 1,
                 Judgement::Failed(class, line) => self.failed(&walk, &lost, case, class, &line)?,
@@ -386,15 +398,13 @@ impl<'a> Search<'a, '_> {
         let Some(walk) = self.start.clone().go_to(found.moment) else {
             return Ok(None);
         };
-        let before = &self.moments[..found.moment as usize - 1];
-        let passed = before.iter().rposition(|it| it.tried > 0 && it.failed == 0);
+        let mut before = self.passed.range(..found.moment).rev();
+        let passed = before.find(|it| self.moments[**it as usize - 1].failed == 0);
+        let passed = passed.copied().unwrap_or(0);
         let mut trial = Trial::new(&mut *self.check, found.class);
         let lost = trial.fewer(&walk, &found.lost);
         let (walk, lost) = match lost.count() {
-            0 => {
-                let passed = passed.map_or(0, |it| it as u32 + 1);
-                (trial.first(&self.start, walk, passed), lost)
-            }
+            0 => (trial.first(&self.start, walk, passed), lost),
             _ => trial.earlier(&self.start, walk, lost),
         };
         trial.result().map_err(NoReport::CheckFailed)?;

@@ -130,9 +130,71 @@ fn a_failure_near_the_end_of_a_long_log_is_found_soon_and_its_first_moment_is_na
     let report = run(&log, 64, &mut Checker::new(931..1001, 1));
     assert_eq!(report.counts.tried, 64);
     assert_eq!(report.failures.len(), 1, "{report:#?}");
-    // The moments between 896 and 960 were not tried.
-    assert_eq!(report.moments[930].tried, 0);
+    // All multiples of 16 were tried, then 8 and 24. The first moment that fails is between two of them.
+    let tried = (1..).zip(&report.moments).filter(|it| it.1.tried > 0);
+    let near: Vec<u32> = { tried.map(|it| it.0) }
+        .filter(|it| (900..950).contains(it))
+        .collect();
+    assert_eq!(near, [912, 928, 944]);
     assert_eq!(report.failures[0].name, "931");
+}
+
+#[test]
+fn a_search_that_is_stopped_has_the_acknowledgements_of_every_moment() {
+    let log = log(1000);
+    for images in [1, 64, 3000] {
+        let report = run(&log, images, &mut Checker::new(0..0, 1));
+        let acks: Vec<usize> = report.moments.iter().map(|it| it.acks).collect();
+        assert!(acks.iter().copied().eq(0..=1000), "{images}: {acks:?}");
+    }
+}
+
+/// Rejects images whose first byte is in a range.
+struct FirstByte(Range<u8>);
+
+impl Check for FirstByte {
+    fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
+        let judged = cases.iter().map(|case| {
+            let mut byte = [0];
+            case.image.read(0, &mut byte);
+            match self.0.contains(&byte[0]) {
+                false => Judgement::Sound,
+                true => Judgement::Failed(Class::Rule, "wrong byte".into()),
+            }
+        });
+        Ok(judged.collect())
+    }
+}
+
+#[test]
+fn a_moment_whose_image_is_equal_to_a_failed_one_has_not_passed() {
+    let mut log = Writer::new(&log(1).head);
+    // Moments 5 and 6 have equal images, and no acknowledgement is between them. Moment 6 is tried first.
+    for byte in [1, 2, 3, 4, 5, 5, 6, 7, 9] {
+        for (kind, bytes) in [(EventKind::Write, 512), (EventKind::Flush, 0)] {
+            let submission = Submission {
+                kind,
+                fua: false,
+                offset: 0,
+                bytes,
+            };
+            let sent = log.submit(submission, &mut |data| {
+                data.fill(byte);
+                true
+            });
+            log.complete(sent.expect("data"), true);
+        }
+    }
+    let log = Log::read(log.bytes).expect("a log");
+    for images in [7, u64::MAX] {
+        let limits = Limits {
+            images,
+            ..Limits::default()
+        };
+        let report = search(&log, SSD, limits, &mut FirstByte(5..8)).expect("a report");
+        let names: Vec<&str> = report.failures.iter().map(|it| &*it.name).collect();
+        assert_eq!(names, ["5"], "{images}: {report:#?}");
+    }
 }
 
 #[test]

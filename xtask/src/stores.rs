@@ -23,7 +23,7 @@ Usage: cargo xtask stores [OPTION]... [STORE]...
 STORE is a store of docs/crashtest/stores/rows.csv, such as sqlite [default: all]. DRIVELAB_STORES_PYTHON names a Python
 with the packages lmdb, plyvel and bsddb3 [default: /usr/bin/python3].
 
-Exit code 1: a row shows something else than what is expected.";
+Exit code 1: a row shows something else than what is expected, or its crash test ends with an error. The other rows run.";
 
 /// Tools of the step of `cargo xtask test nightly`.
 pub(crate) const NEEDS: &[&tools::Tool] = &[&tools::CC, &tools::PYTHON];
@@ -60,7 +60,23 @@ struct StoreOptions {
 struct StoreResult {
     /// Class and needs of each failure.
     failures: Vec<(String, String)>,
-    checked: u64,
+    /// Number of images that the checker judged.
+    judged: u64,
+    /// Number and images of the failures that did not repeat; empty for none.
+    flaky: String,
+}
+
+/// Results of all runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct StoreTally {
+    /// Reason and report of each run that is not as expected.
+    wrong: Vec<String>,
+    /// Number of runs of controls that ended.
+    controls: u32,
+    /// Number of judged images of the controls.
+    images: u64,
+    /// Number of controls with failures that did not repeat.
+    flaky: u32,
 }
 
 /// Runs the rows that `args` names.
@@ -80,41 +96,73 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
             target().join("debug/drivelab")
         }
     };
-    let (mut wrong, mut held, mut images) = (Vec::new(), 0, 0);
     let chosen = rows.iter().filter(|row| {
         let is_named = options.stores.is_empty() || options.stores.contains(&row.store);
         is_named && (!options.controls || row.expected == "held")
     });
+    let mut tally = StoreTally::default();
     for row in chosen {
-        let name = format!("{} {} {}", row.store, row.setting, row.options.join(" "));
         if !has(&row.tool) {
-            println!("SKIPPED  {}: {} is not installed", name.trim(), row.tool);
+            println!("SKIPPED  {}: {} is not installed", name(row), row.tool);
             continue;
         }
         for seed in 1..=options.seeds {
-            let said = crashtest_output(row, &options, &binary, seed)?;
-            let result = result(&said);
-            let verdict = match differs(row, &result) {
-                None => "as expected",
-                Some(_) => "WRONG",
-            };
-            println!(
-                "{verdict:11} {}, seed {seed}: {}",
-                name.trim(),
-                words(&result)
-            );
-            if row.expected == "held" {
-                (held, images) = (held + 1, images + result.checked);
-            }
-            if let Some(why) = differs(row, &result) {
-                wrong.push(format!("{}: {why}:\n{said}", name.trim()));
-            }
+            let said = crashtest_output(row, &options, &binary, seed);
+            println!("{}", tally.add(row, seed, said));
         }
     }
-    println!("controls: {held} runs, {images} images checked");
-    match wrong.is_empty() {
+    println!("{}", tally.summary());
+    match tally.wrong.is_empty() {
         true => Ok(()),
-        false => Err(wrong.join("\n")),
+        false => Err(tally.wrong.join("\n")),
+    }
+}
+
+/// Returns the name of a row.
+fn name(row: &StoreRow) -> String {
+    let name = format!("{} {} {}", row.store, row.setting, row.options.join(" "));
+    name.trim().to_owned()
+}
+
+impl StoreTally {
+    /// Adds the report of a row's crash test, or the error with which it ended. Returns a line on it.
+    fn add(&mut self, row: &StoreRow, seed: u32, said: Result<String, String>) -> String {
+        let name = format!("{}, seed {seed}", name(row));
+        let said = match said {
+            Ok(said) => said,
+            Err(why) => {
+                let line = format!("ERROR       {name}: {why}");
+                self.wrong.push(format!("{name}: {why}"));
+                return line;
+            }
+        };
+        let result = result(&said);
+        if row.expected == "held" {
+            self.controls += 1;
+            self.images += result.judged;
+            self.flaky += u32::from(!result.flaky.is_empty());
+        }
+        let differs = differs(row, &result);
+        let verdict = match differs {
+            None => "as expected",
+            Some(_) => "WRONG",
+        };
+        if let Some(why) = differs {
+            self.wrong.push(format!("{name}: {why}:\n{said}"));
+        }
+        format!("{verdict:11} {name}: {}", words(&result))
+    }
+
+    /// Returns a line on the controls.
+    fn summary(&self) -> String {
+        let StoreTally {
+            controls, images, ..
+        } = self;
+        let flaky = match self.flaky {
+            0 => String::new(),
+            flaky => format!("; {flaky} had failures that did not repeat"),
+        };
+        format!("controls: {controls} runs, {images} images judged{flaky}")
     }
 }
 
@@ -264,18 +312,30 @@ fn result(said: &str) -> StoreResult {
         }
     }
     let words: Vec<&str> = said.split_whitespace().collect();
-    let checked = words.windows(2).find(|it| it[1] == "checked");
-    result.checked = checked
-        .and_then(|it| it[0].parse().ok())
-        .unwrap_or_default();
+    let before = |after: [&str; 2]| {
+        let mut found = words.windows(3).filter(|it| {
+            let is_last = it[2].trim_end_matches(|it: char| !it.is_alphanumeric()) == after[1];
+            it[1] == after[0] && is_last
+        });
+        found.find_map(|it| it[0].parse::<u64>().ok()).unwrap_or(0)
+    };
+    result.judged = { before(["checked", "in"]) }.saturating_sub(before(["not", "judged"]));
+    if let Some((_, flaky)) = said.split_once("\nflaky      ") {
+        // The names of the images can need several lines, which are indented.
+        let mut lines = flaky.lines();
+        result.flaky = lines.next().unwrap_or_default().to_owned();
+        for line in lines.take_while(|it| it.starts_with(' ')) {
+            result.flaky = format!("{} {}", result.flaky, line.trim());
+        }
+    }
     result
 }
 
 /// Returns why the result is not the expected one.
 fn differs(row: &StoreRow, result: &StoreResult) -> Option<String> {
     let has = |class: &str| result.failures.iter().any(|it| it.0 == class);
-    if result.checked == 0 {
-        return Some("no image was checked".into());
+    if result.judged == 0 {
+        return Some("no image was judged".into());
     }
     if row.expected == "held" {
         return (!result.failures.is_empty()).then(|| "a control fails".into());
@@ -295,9 +355,13 @@ fn words(result: &StoreResult) -> String {
     let failures: Vec<String> = failures
         .map(|it| format!("{} needs {}", it.0, it.1))
         .collect();
-    match failures.is_empty() {
-        true => format!("held, {} images", result.checked),
-        false => format!("{}; {} images", failures.join(", "), result.checked),
+    let found = match failures.is_empty() {
+        true => format!("held, {} images", result.judged),
+        false => format!("{}; {} images", failures.join(", "), result.judged),
+    };
+    match result.flaky.is_empty() {
+        true => found,
+        false => format!("{found}; {}", result.flaky),
     }
 }
 
@@ -325,7 +389,7 @@ FAILED     rule: transaction 9 is there, and 7 before it is not (215 images)
         let result = result(SAID);
         let pair = |class: &str, needs: &str| (class.to_owned(), needs.to_owned());
         let failures = vec![pair("lost", "nothing"), pair("rule", "in flight")];
-        assert_eq!((&result.failures, result.checked), (&failures, 1243));
+        assert_eq!((&result.failures, result.judged), (&failures, 1243));
         assert_eq!(differs(&row("lost", "nothing", "corrupt"), &result), None);
         assert_eq!(differs(&row("rule", "in flight", ""), &result), None);
         for (expected, needs, never) in [
@@ -339,8 +403,49 @@ FAILED     rule: transaction 9 is there, and 7 before it is not (215 images)
         }
         assert_eq!(
             differs(&row("held", "", ""), &StoreResult::default()).as_deref(),
-            Some("no image was checked")
+            Some("no image was judged")
         );
+    }
+
+    #[test]
+    fn a_run_with_an_error_keeps_the_results_of_the_others() {
+        let held = "tried      20 images: all there are at 1 of 2 moments; 2 equal to others, 18\n           \
+                    checked in 1.5 s, 3 not\n           judged\n";
+        let flaky = "flaky      2 failures did not repeat: 5,\n           9\n\
+                     held       no image of 20 fails\n";
+        let control = row("held", "", "");
+        let mut tally = StoreTally::default();
+        let lines = [
+            tally.add(&control, 1, Ok(held.into())),
+            tally.add(
+                &control,
+                2,
+                Err("exit code 1: the guest did not answer".into()),
+            ),
+            tally.add(&control, 3, Ok(format!("{held}{flaky}"))),
+            tally.add(&control, 4, Ok(SAID.into())),
+            tally.add(&row("lost", "nothing", ""), 5, Ok(SAID.into())),
+        ];
+        let begins = [
+            "as expected leveldb nth --fs xfs, seed 1: held, 15 images",
+            "ERROR       leveldb nth --fs xfs, seed 2: exit code 1: the guest did not answer",
+            "as expected leveldb nth --fs xfs, seed 3: held, 15 images; 2 failures did not repeat: 5, 9",
+            "WRONG       leveldb nth --fs xfs, seed 4: lost needs nothing, rule needs in flight; 1243 images",
+            "as expected leveldb nth --fs xfs, seed 5: lost needs nothing, rule needs in flight; 1243 images",
+        ];
+        assert_eq!(lines, begins);
+        assert_eq!(tally.wrong.len(), 2, "{tally:#?}");
+        assert!(tally.wrong[0].contains("the guest did not answer"));
+        assert!(tally.wrong[1].contains("a control fails"));
+        assert_eq!(
+            tally.summary(),
+            "controls: 3 runs, 1273 images judged; 1 had failures that did not repeat"
+        );
+        // A checker that judges nothing shows nothing.
+        let nothing = held.replace("3 not", "18 not");
+        let line = tally.add(&control, 6, Ok(nothing));
+        assert!(line.starts_with("WRONG "), "{line}");
+        assert!(tally.wrong[2].contains("no image was judged"));
     }
 
     #[test]

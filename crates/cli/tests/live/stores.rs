@@ -1,5 +1,5 @@
-//! Crash tests of real stores: the rows of docs/crashtest/stores/rows.csv that need less than 20 s each. `cargo xtask
-//! stores` runs all rows.
+//! Crash tests of real stores: rows of docs/crashtest/stores/rows.csv with 150 images, which need about 2 s of CPU time
+//! each. `cargo xtask stores` runs all rows.
 //!
 //! `load.py` writes, `check.py` is a resident checker. Each row names the class that must be found, the loss that it
 //! needs, and a class that must not be found; or that no image fails.
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::programs::Place;
-use crate::rig::skipped;
+use crate::rig::{has, skipped};
 
 /// Images of a row.
 const IMAGES: &str = "150";
@@ -78,6 +78,39 @@ fn run(store: &str) {
         }
     }
     assert!(count > 1, "{store}: rows that hold and rows that lose");
+}
+
+/// A `plyvel` whose stores cannot be opened.
+const UNOPENABLE: &str =
+    "class Error(Exception): pass\ndef DB(*_, **__): raise Error('no meta-nextfile')\n";
+
+#[test]
+fn a_leveldb_that_does_not_open_fails_after_the_first_acknowledgement_only() {
+    if !has(&["/usr/bin/python3"]) {
+        return;
+    }
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    for (name, text) in [("plyvel.py", UNOPENABLE), ("none", ""), ("one", "1\n")] {
+        fs::write(path(name), text).expect("written");
+    }
+    let mut lines = String::new();
+    for acks in ["none", "one"] {
+        let (folder, acks) = (folder.path().display(), path(acks));
+        lines += &format!("{folder}\t{}\t{}\tname\n", acks.display(), acks.display());
+    }
+    fs::write(path("lines"), lines).expect("written");
+    let check = "../../docs/crashtest/stores/check.py";
+    let output = std::process::Command::new("/usr/bin/python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(check))
+        .args(["leveldb", "sync"])
+        .env("PYTHONPATH", folder.path())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(fs::File::open(path("lines")).expect("a file"))
+        .output()
+        .expect("python starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "skip\nunopenable: no meta-nextfile\n", "{output:?}");
 }
 
 #[test]

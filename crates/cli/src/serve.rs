@@ -202,18 +202,35 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         server.end_by_power_cut();
         return Ok(());
     }
-    let ending = ending::Ending::new();
-    for drive in server.drives_mut() {
-        let name = drive.name().to_owned();
-        drive
-            .shut_down_telling(&mut |what| ending.set_step(&name, what))
-            .map_err(|error| Failure::failed(format!("{}: saving", drive.name()), error))?;
-    }
-    drop(ending);
+    shut_down(server.drives_mut())?;
     if io::stderr().is_terminal() {
         write_stderr("all is saved");
     }
     Ok(())
+}
+
+/// Ends the service of all drives in order, also if one fails, and prints messages that are pending.
+///
+/// # Errors
+/// The first drive that could not be saved; others are printed.
+fn shut_down(drives: &mut [ServedDevice]) -> Result<(), Failure> {
+    let ending = ending::Ending::new();
+    let mut result = Ok(());
+    for drive in drives {
+        let name = drive.name().to_owned();
+        let saved = drive.shut_down_telling(&mut |what| ending.set_step(&name, what));
+        for line in drive.last_complaints() {
+            write_stderr(&line);
+        }
+        match (saved, &result) {
+            (Ok(()), _) => {}
+            (Err(error), Ok(())) => {
+                result = Err(Failure::failed(format!("{name}: saving"), error));
+            }
+            (Err(error), Err(_)) => write_stderr(&format!("error: {name}: saving: {error}")),
+        }
+    }
+    result
 }
 
 /// Returns the requested drives with their stores.

@@ -4,21 +4,14 @@ use std::io;
 use std::path::Path;
 
 use catalogue::DriveSheet;
-use model::data::Verdict;
 use model::management::{Health, LbaFormat, Management, Operation, Refusal, SanitizeStatus};
 use model::media::Precondition;
-use model::{Command, Device, Gauge, Gauges, Op, Payload, Span, Time};
+use model::{Device, Gauge, Gauges, Span, Time};
 
 use super::machine::Machine;
-use super::{InFlightCommand, Outcome, ServedDevice};
+use super::{Outcome, ServedDevice};
 use crate::setup::StoreChoice;
 use crate::store::{Ranges, SavedState, no_room, save};
-
-/// Maximum time at shutdown until a pool without requests is idle: its tiers finish delayed work within this time.
-const REST: Span = Span::from_ms(11_000);
-
-/// Interval of progress messages while a pool comes to rest.
-const STEP: Span = Span::from_ms(50);
 
 /// Losses of a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -430,69 +423,6 @@ impl ServedDevice {
     pub(crate) fn save_for_now(&mut self) {
         if let Err(error) = self.save(false) {
             self.troubles[1].note(&error);
-        }
-    }
-
-    /// Writes data and state to the host's disk: the orderly end of service.
-    ///
-    /// # Errors
-    /// Errors of the file system.
-    pub fn shut_down(&mut self) -> io::Result<()> {
-        self.shut_down_telling(&mut |_| {})
-    }
-
-    /// Shuts down as [`ServedDevice::shut_down`] does; `stage` is called with each step when it begins.
-    ///
-    /// # Errors
-    /// Errors of the file system.
-    pub fn shut_down_telling(&mut self, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
-        self.rest(stage);
-        let synced = match &mut self.machine {
-            Machine::Drive(it) => {
-                stage("its data go to the host's disk");
-                it.data.sync()
-            }
-            Machine::Pool(pool) => pool.sync(stage),
-        };
-        synced.map_err(|error| self.of_store(error))?;
-        self.save(true)
-    }
-
-    /// Lets a pool flush its members and come to rest, so that no recovery is needed.
-    fn rest(&mut self, stage: &mut dyn FnMut(&str)) {
-        let Machine::Pool(pool) = &mut self.machine else {
-            return;
-        };
-        if pool.is_broken() {
-            return;
-        }
-        let slot = InFlightCommand {
-            token: 0,
-            submitted: self.now,
-            op: Op::Flush,
-            fua: false,
-            offset: 0,
-            bytes: 0,
-            heard: false,
-            before: Default::default(),
-            payload: Payload::default(),
-            logged: None,
-            verdict: Verdict::default(),
-        };
-        let id = self.slots.insert(slot) as u32;
-        pool.submit(self.now, Command::flush(id));
-        let mut reached = self.now;
-        let until = reached + REST;
-        while reached < until {
-            let left = self.gauge(Gauge::DirtyBytes) / f64::from(1 << 20);
-            match left > 0.0 {
-                true => stage(&format!(
-                    "it finishes its internal work: {left:.0} MiB are not at their final place yet"
-                )),
-                false => stage("it flushes its members and finishes its internal work"),
-            }
-            reached = (reached + STEP).min(until);
-            self.run_until(reached);
         }
     }
 }

@@ -87,7 +87,7 @@ impl Client {
         reply.outcome
     }
 
-    fn write(&mut self, block: u64, stamp: u8) -> Outcome {
+    pub(super) fn write(&mut self, block: u64, stamp: u8) -> Outcome {
         let outcome = self.command(Op::Write, block, &mut [stamp; BLOCK as usize]);
         self.may_be[block as usize].push((stamp, outcome == Outcome::Success));
         outcome
@@ -96,13 +96,18 @@ impl Client {
     pub(super) fn flush(&mut self) -> Outcome {
         let outcome = self.command(Op::Flush, 0, &mut []);
         if outcome == Outcome::Success {
-            for may_be in &mut self.may_be {
-                // A write that failed may be executed at any time.
-                let last = may_be.iter().rposition(|(_, acknowledged)| *acknowledged);
-                may_be.drain(..last.unwrap_or(0));
-            }
+            self.settled();
         }
         outcome
+    }
+
+    /// Records that acknowledged writes are durable now.
+    pub(super) fn settled(&mut self) {
+        for may_be in &mut self.may_be {
+            // A write that failed may be executed at any time.
+            let last = may_be.iter().rposition(|(_, acknowledged)| *acknowledged);
+            may_be.drain(..last.unwrap_or(0));
+        }
     }
 
     /// Checks that all blocks read one of their allowed values; may be repeated.

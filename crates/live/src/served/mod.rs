@@ -10,6 +10,7 @@ mod condition;
 mod data;
 mod disk;
 mod division;
+mod ending;
 mod failing;
 mod faults;
 mod findings;
@@ -39,7 +40,6 @@ use model::{Command, Completion, Op, Payload, Span, Status, Time};
 use slab::Slab;
 use statistics::Histogram;
 
-use crate::clock::Wall;
 use crate::setup::Setup;
 use crate::store::{Mark, Share, no_room};
 pub use administration::PowerLoss;
@@ -227,6 +227,8 @@ pub struct ServedDevice {
     recording: Option<Box<Recording>>,
     /// Log of commands that change data, if requested.
     recorder: Option<Box<Recorder>>,
+    /// Status of the flush at the end of service.
+    last_flush: Option<Status>,
 }
 
 impl ServedDevice {
@@ -257,6 +259,7 @@ impl ServedDevice {
             read_only: false,
             recording: None,
             recorder: None,
+            last_flush: None,
         }
     }
 
@@ -473,6 +476,7 @@ impl ServedDevice {
             recording.completions.push(*completion);
         }
         if !slot.heard {
+            self.heard_last(&slot, completion.status);
             return;
         }
         debug_assert_eq!(
@@ -539,18 +543,6 @@ impl ServedDevice {
     fn failed_after_all(&mut self, error: &io::Error) -> Outcome {
         self.counters.errors += 1;
         self.not_taken(error)
-    }
-
-    /// Returns a line on unreported problems with the files of the store; `now` is the time since the server started.
-    pub(crate) fn complaint(&mut self, now: Wall) -> Option<String> {
-        self.save_log(true);
-        let trouble = self.troubles.iter_mut().find_map(|it| it.next_message(now));
-        let what = match &mut self.machine {
-            Machine::Pool(pool) => trouble.or_else(|| pool.progress(now)),
-            Machine::Drive(_) => trouble,
-        };
-        let what = what.or_else(|| self.news.pop_front())?;
-        Some(format!("{}: {what}", self.setup.name))
     }
 
     fn end(&mut self, slot: &InFlightCommand, outcome: Outcome) {

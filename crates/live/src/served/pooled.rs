@@ -427,6 +427,18 @@ impl ServedPool {
         { members }.filter_map(|(store, member)| member.is_dead().then_some(&*store.name))
     }
 
+    /// Returns the members that acknowledged data depends on and whose volatile cache has writes, with their bytes.
+    pub(super) fn unflushed(&self) -> impl Iterator<Item = (&str, u64)> {
+        let members = (0..).zip(self.stores.iter().zip(self.pool.members()));
+        members.filter_map(|(number, (store, member))| {
+            let mut writes = Vec::new();
+            member.undecided(&mut writes);
+            let acknowledged = writes.iter().filter(|it| !it.inside);
+            let bytes = acknowledged.map(|it| it.bytes).sum();
+            (bytes > 0 && self.is_needed(number)).then_some((&*store.name, bytes))
+        })
+    }
+
     /// Returns the children of mirrors and arrays that lack acknowledged data, each with the name of its tier.
     pub(super) fn out_of_sync(&self) -> impl Iterator<Item = (String, &str)> {
         let out = out_of_sync(&self.config, self.pool.tiers());

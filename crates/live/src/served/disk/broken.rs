@@ -39,7 +39,10 @@ mod tests {
     use crate::clock::Wall;
     use crate::served::condition::Condition;
     use crate::served::full::{Client, open};
+    use crate::setup::Setup;
+    use model::media::Precondition;
     use model::{Span, Time};
+    use workload::faults::Fault;
 
     /// Pools that outlive a member, with this member, and the members that have the same data.
     const POOLS: [(&str, &str, &[&str]); 8] = [
@@ -270,5 +273,79 @@ mod tests {
             let mut client = Client::opened_again(pool, folder.path(), may_be);
             client.check(pool);
         }
+    }
+
+    /// Writes that no flush has made durable, with an error of this member's store since then.
+    fn unflushed(pool: &str, member: &str, folder: &std::path::Path) -> Client {
+        let mut client = written(pool, folder);
+        for block in 0..7 {
+            client.write(block, 251);
+        }
+        break_store(member, Broken::Writes);
+        client
+    }
+
+    fn state_of(folder: &std::path::Path, member: &str) -> String {
+        let file = folder.join(format!("store/{member}.img.state"));
+        std::fs::read_to_string(file).expect("a file")
+    }
+
+    #[test]
+    fn an_end_that_loses_acknowledged_data_fails() {
+        for (pool, member) in [
+            ("stripe(2*950pro-256)", "950pro-256.0"),
+            ("concat(950pro-256, p4801x-100)", "950pro-256"),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut client = unflushed(pool, member, folder.path());
+            let why = client.drive.shut_down().expect_err("data is lost");
+            mend_all();
+            let why = why.to_string();
+            assert!(why.contains("the flush at the end failed"), "{why}");
+            let error = format!("{member} cannot be written: ");
+            assert!(why.contains(&error), "{why}");
+            let cache = format!("are lost, in the volatile cache of {member} (");
+            assert!(why.contains(&cache), "{why}");
+            let state = state_of(folder.path(), member);
+            assert!(state.contains("clean false"), "{state}");
+        }
+    }
+
+    /// The other member has the data. The error is reported nevertheless.
+    #[test]
+    fn an_end_without_a_member_that_is_not_needed_succeeds_and_reports_it() {
+        let (pool, member) = ("mirror(2*950pro-256)", "950pro-256.0");
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = unflushed(pool, member, folder.path());
+        client.drive.shut_down().expect("an orderly end");
+        let lines = client.drive.last_complaints().join("\n");
+        let error = format!("{member} cannot be written: ");
+        assert!(lines.contains(&error), "{lines}");
+        let state = state_of(folder.path(), "950pro-256.1");
+        assert!(state.contains("clean true"), "{state}");
+        // All blocks must have their last values.
+        client.settled();
+        let may_be = client.kill();
+        mend_all();
+        let mut client = Client::opened_again(pool, folder.path(), may_be);
+        client.check(pool);
+        resync(&mut client, pool);
+        break_store("950pro-256.1", Broken::Reads);
+        client.check(&format!("{pool}, in sync"));
+        mend_all();
+    }
+
+    /// Data of a pool in memory ends with it.
+    #[test]
+    fn an_end_of_a_pool_in_memory_cannot_lose_data() {
+        let setup = Setup {
+            size: Some(1 << 20),
+            precondition: Some(Precondition::Fresh),
+            ..Setup::new(catalogue::drive("stripe(2*950pro-256)").expect("a pool"))
+        };
+        let mut drive = setup.open().expect("a pool in memory");
+        let suffers = drive.member_suffers(Time::ZERO, 0, &Fault::Dies);
+        suffers.expect("a fault of a member");
+        drive.shut_down().expect("nothing to lose");
     }
 }

@@ -196,7 +196,11 @@ impl ServedDevice {
             return true;
         }
         let (lacked, lacks_note) = (no_room(&pool.no_room()), pool.lacks_note());
-        let written = !self.read_only && pool.write_waiting().is_ok();
+        let was_leaving = pool.is_leaving();
+        let written = !self.read_only && pool.write_waiting(self.now).is_ok();
+        if !written && !was_leaving && pool.is_leaving() {
+            self.flush_unheard(0);
+        }
         if written {
             let told = match (lacked, lacks_note) {
                 (true, _) => {

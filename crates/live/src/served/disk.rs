@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod broken;
 
+#[cfg(test)]
+pub(super) use broken::openable;
 use std::cell::RefCell;
 use std::io;
 
@@ -98,6 +100,12 @@ impl MemberDisk {
             (Ok(()), _) => Ok(()),
             (Err(Unwritable), error) => Err(error.unwrap_or_else(|| io::ErrorKind::Other.into())),
         }
+    }
+
+    /// Drops the waiting writes, because of this error of the host.
+    pub(super) fn give_up(&mut self, error: io::Error) {
+        self.waiting = UnflushedWrites::default();
+        self.failed = Some(error);
     }
 
     /// Writes data, or zeroes if there is none, to the store or to the waiting writes.

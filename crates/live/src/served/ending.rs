@@ -42,7 +42,7 @@ impl ServedDevice {
                 stage("its data go to the host's disk");
                 it.data.sync()
             }
-            Machine::Pool(pool) => pool.sync(stage),
+            Machine::Pool(pool) => pool.sync(self.now, stage),
         };
         let synced = synced.map_err(|error| self.of_store(error));
         match flushed {
@@ -63,6 +63,7 @@ impl ServedDevice {
         if !matches!(&self.machine, Machine::Pool(pool) if !pool.is_broken()) {
             return Ok(());
         }
+        self.has_room();
         self.flush_unheard(LAST_FLUSH);
         let mut reached = self.now;
         let until = reached + REST;
@@ -91,7 +92,7 @@ impl ServedDevice {
     }
 
     /// Submits a flush for which no client waits.
-    fn flush_unheard(&mut self, token: u64) {
+    pub(super) fn flush_unheard(&mut self, token: u64) {
         let Machine::Pool(pool) = &mut self.machine else {
             return;
         };

@@ -1,4 +1,4 @@
-//! Members whose stores the host can no longer write, when a pool is opened, or restarted after a power cut.
+//! Members whose stores the host can no longer open or write, when a pool is opened, or restarted after a power cut.
 //!
 //! A running tier drops a child that fails a write, and continues if the others are sufficient. During an opening, the
 //! tiers write to all members that are present, so such a member would prevent the opening. It therefore counts as
@@ -7,12 +7,18 @@
 //!
 //! Not here: a host without space for writes, which is not a fault of a member ([`super::room`]).
 
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+
 use model::Time;
 use model::data::{Bytes, Contents, DriveFault, Unreadable, Unwritable};
+use rustix::io::Errno;
 use tier::offline::{self, Damage, Images, RecoveredTiers, RecoveryInput};
-use tier::{DriveConfig, Pool, PoolConfig, Target};
+use tier::{DriveConfig, Kind, Pool, PoolConfig, Target};
 
 use super::disk::{MemberDisk, PoolDrive};
+use crate::store::state_path;
 
 /// Stores of a pool that is not running, each of which may fail.
 pub(super) trait FallibleStores: Images {
@@ -117,6 +123,27 @@ pub(super) fn open(
     }
 }
 
+/// Tries to open the files of an existing member as the server does. Returns the host's error with the member's name, if
+/// it is one that does not depend on their content: the file system is read-only, or the disk has an error.
+pub(super) fn unusable(name: &str, image: &Path) -> Option<io::Error> {
+    let image = image.to_owned();
+    let opened = OpenOptions::new().read(true).write(true).open(&image);
+    #[cfg(test)]
+    let opened = super::disk::openable(name).and(opened);
+    let read = opened.and_then(|_| std::fs::read(state_path(&image)));
+    let error = read.err()?;
+    let errno = Errno::from_io_error(&error)?;
+    let of_host = [
+        Errno::PERM,
+        Errno::ACCESS,
+        Errno::ROFS,
+        Errno::IO,
+        Errno::NXIO,
+    ];
+    let what = || io::Error::new(error.kind(), format!("{name} cannot be opened: {error}"));
+    of_host.contains(&errno).then(what)
+}
+
 /// Returns the message on a member that has been dropped because of this error of the host.
 pub(super) fn dropped(error: &str) -> String {
     format!("{error}. It counts as missing until the server is started again")
@@ -128,6 +155,35 @@ pub(super) fn because(why: String, errors: &[String]) -> String {
         [] => why,
         errors => format!("{why} ({})", errors.join("; ")),
     }
+}
+
+/// Returns the children, each with its tier, that fail with this member, if all their tiers continue without them:
+/// mirrors and arrays directly above it. `out`: the children that lack data already.
+pub(super) fn without(
+    config: &PoolConfig<DriveConfig>,
+    out: &[(u16, u16)],
+    member: u16,
+) -> Option<Vec<(u16, u16)>> {
+    let mut lost = Vec::new();
+    for (number, tier) in (0..).zip(&config.tiers) {
+        let is_it =
+            |target: &Target| matches!(*target, Target::Slice { member: it, .. } if it == member);
+        let spare = match &tier.kind {
+            Kind::Mirror(_) => tier.children.len() - 1,
+            Kind::Raid5(_) => 1,
+            Kind::Raid6(_) => 2,
+            _ => 0,
+        };
+        let children = (0..).zip(&tier.children);
+        let own = children.filter(|(_, target)| is_it(target));
+        let own: Vec<(u16, u16)> = own.map(|(child, _)| (number, child)).collect();
+        let others = out.iter().filter(|it| it.0 == number && !own.contains(it));
+        if !own.is_empty() && own.len() + others.count() > spare {
+            return None;
+        }
+        lost.extend(own);
+    }
+    Some(lost)
 }
 
 /// Checks whether acknowledged data depends on a member. `out`: the children, each with its tier, that lack data.

@@ -82,7 +82,8 @@ impl Setup {
         let folder = self.folder(&config, bytes)?;
         let mut made = Vec::new();
         let opened = self.open_members(&config, &folder, &mut made);
-        let served = opened.and_then(|opened| self.assemble(config, &folder, opened));
+        let served =
+            opened.and_then(|(opened, unusable)| self.assemble(config, &folder, opened, unusable));
         match served {
             Ok(served) => Setup::remembering(served, made),
             Err(problems) => {
@@ -205,16 +206,16 @@ impl Setup {
         }
     }
 
-    /// Opens the store of each member; `None` for a member of an existing pool with neither file. `made`: files that
-    /// were created.
+    /// Opens the store of each member; `None` for a member of an existing pool with neither file, or whose files the
+    /// host cannot open. Also returns the host's errors. `made`: files that were created.
     fn open_members(
         &self,
         config: &PoolConfig<DriveConfig>,
         folder: &Folder,
         made: &mut Vec<PathBuf>,
-    ) -> Result<Vec<Option<OpenedStore>>, Problems> {
+    ) -> Result<(Vec<Option<OpenedStore>>, Vec<String>), Problems> {
         let sheets = self.sheet.named_members();
-        let mut opened = Vec::new();
+        let (mut opened, mut unusable) = (Vec::new(), Vec::new());
         let mut problems = Problems::default();
         for ((member, (_, sheet)), (serial, name)) in config
             .members
@@ -243,6 +244,11 @@ impl Setup {
                 opened.push(None);
                 continue;
             }
+            if let Some(error) = failing::unusable(name, &image).filter(|_| !folder.is_new) {
+                unusable.push(error.to_string());
+                opened.push(None);
+                continue;
+            }
             match open_file(&image, fresh, &sheet.management) {
                 Ok(one) => {
                     if one.state.serial != *serial {
@@ -260,7 +266,7 @@ impl Setup {
                 Err(all) => problems.0.extend(all.0),
             }
         }
-        problems.or(opened)
+        problems.or((opened, unusable))
     }
 
     /// Returns the pool of these stores: created on them, or recovered from them.
@@ -269,6 +275,7 @@ impl Setup {
         config: PoolConfig<DriveConfig>,
         folder: &Folder,
         opened: Vec<Option<OpenedStore>>,
+        unusable: Vec<String>,
     ) -> Result<ServedDevice, Problems> {
         let sheets = self.sheet.named_members();
         let (mut disks, mut stores, mut drives) = (Vec::new(), Vec::new(), Vec::new());
@@ -311,7 +318,8 @@ impl Setup {
                 absent,
             });
         }
-        let (found, mut lines) = self.found(&config, folder, &mut disks, &mut stores, &room)?;
+        let members = (&mut *disks, &mut *stores);
+        let (found, mut lines) = self.found(&config, folder, members, &room, unusable)?;
         lines.extend(findings::lines(&config, &found, self.accept_loss));
         for (store, before) in stores.iter_mut().zip(&found.before) {
             if !folder.is_new && store.state.opening < *before {
@@ -326,10 +334,8 @@ impl Setup {
         self.precondition = said;
         let uuid = folder.state.uuid;
         let recorded = folder.path.as_ref().filter(|_| !room.is_full());
-        let file = recorded.map(|path| {
-            let state = noted::opened(&config, &folder.state, &found);
-            (pool_state_path(path), state)
-        });
+        let state = || noted::opened(&config, &folder.state, &found);
+        let file = recorded.map(|path| (pool_state_path(path), state()));
         let note = Note::new(&config, file, &found);
         let all = (drives, disks, stores);
         let pool = ServedPool::new((config, uuid), (room.clone(), note), all, found);
@@ -344,14 +350,14 @@ impl Setup {
     }
 
     /// Returns the tiers: created on their members, or recovered and repaired. Also returns messages on members whose
-    /// stores cannot be written; they become absent.
+    /// stores cannot be opened (`failed`) or written; they become absent.
     fn found(
         &self,
         config: &PoolConfig<DriveConfig>,
         folder: &Folder,
-        disks: &mut [MemberDisk],
-        stores: &mut [MemberStore],
+        (disks, stores): (&mut [MemberDisk], &mut [MemberStore]),
         room: &PoolSpace,
+        mut failed: Vec<String>,
     ) -> Result<(RecoveredTiers, Vec<String>), Problems> {
         let uuid = folder.state.uuid;
         let mut images = OfflineStores {
@@ -371,7 +377,6 @@ impl Setup {
             bytes: Some(folder.state.bytes),
             accept_loss: self.accept_loss,
         };
-        let mut failed: Vec<String> = Vec::new();
         let opened = if folder.is_new {
             let made = offline::format(config, uuid, &mut images);
             made.and_then(|()| offline::open(config, &start, &mut images))

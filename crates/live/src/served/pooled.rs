@@ -4,6 +4,8 @@
 //! the data of a read waits in a buffer for the reply. Not supported: administrative changes of a whole drive (FORMAT,
 //! sanitize, block formats).
 
+mod waiting;
+
 use std::io;
 
 use model::data::{Buffers, Bytes, DataBackedDrive, DriveFault, READY};
@@ -34,7 +36,7 @@ pub(super) struct MemberStore {
     pub(super) state: SavedState,
     /// File in which it is saved, if any.
     pub(super) file: Option<std::path::PathBuf>,
-    /// Whether the member is missing.
+    /// Whether the member is missing until the next start: its store was missing, or could not be opened or written.
     pub(super) absent: bool,
 }
 
@@ -58,6 +60,9 @@ pub(super) struct ServedPool {
     room: PoolSpace,
     resync: Resync,
     note: Note,
+    /// Children, each with its tier, whose member failed while writes waited. Nothing may be acknowledged before their
+    /// tiers know.
+    leaving: Vec<(u16, u16)>,
 }
 
 impl ServedPool {
@@ -103,60 +108,8 @@ impl ServedPool {
             room,
             resync,
             note,
+            leaving: Vec::new(),
         }
-    }
-
-    /// Checks whether the host has no space for the members' writes, or cannot write `pool.state`. Then writes are kept in
-    /// memory, and no acknowledgement may depend on them.
-    #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        self.room.is_full()
-    }
-
-    /// Writes the waiting writes of the members and of `pool.state` in their order, if that is possible now. Returns
-    /// whether all have been written.
-    ///
-    /// # Errors
-    /// Errors of the host, with the store's name.
-    pub(super) fn write_waiting(&mut self) -> io::Result<()> {
-        if self.room.stays() || self.room.overflowed() {
-            return Err(self.room.error());
-        }
-        loop {
-            let members = self.pool.members().iter().map(|it| it.contents());
-            let members = members.map(MemberDisk::oldest_waiting).enumerate();
-            let writes = members.filter_map(|(member, order)| Some((order?, Some(member))));
-            let note = self.note.oldest_waiting().map(|order| (order, None));
-            let written = match writes.chain(note).min() {
-                None => {
-                    self.room.clear();
-                    return Ok(());
-                }
-                Some((_, None)) => self.note.write_oldest(&self.room),
-                Some((_, Some(member))) => {
-                    let written = self.with_disk(member as u16, MemberDisk::write_oldest);
-                    written.inspect_err(|error| self.room.fill(&self.stores[member].name, error))
-                }
-            };
-            if written.is_err() {
-                return Err(self.room.error());
-            }
-        }
-    }
-
-    /// Stops writing to all stores.
-    pub(super) fn stop_writing(&mut self) {
-        self.room.stay();
-    }
-
-    /// Returns the host's error when a store could not grow.
-    pub(super) fn no_room(&self) -> io::Error {
-        self.room.error()
-    }
-
-    /// Checks whether the newest error of a store is about `pool.state`.
-    pub(super) fn lacks_note(&self) -> bool {
-        self.room.store() == super::noted::NAME
     }
 
     /// Returns the names of the members.
@@ -345,7 +298,7 @@ impl ServedPool {
     pub(super) fn could_befall(&self, member: u16, trouble: DriveFault) -> Result<(), String> {
         let store = &self.stores[usize::from(member)];
         match (trouble, store.absent) {
-            (DriveFault::Returns, true) => Err(format!(
+            (DriveFault::Returns | DriveFault::LosesPower, true) => Err(format!(
                 "the store of {} was missing at the start, or could not be written: start the server again",
                 store.name
             )),
@@ -371,17 +324,22 @@ impl ServedPool {
             bytes: None,
             accept_loss: false,
         };
+        let members = self.pool.members().iter();
+        let were_dead: Vec<bool> = members.map(DataBackedDrive::is_dead).collect();
         let opened = failing::open(&self.config, &start, &mut PowerCutStores(&mut self.pool));
         let lines = match opened {
             Ok((recovered, failed)) => {
                 let mut lines = findings::lines(&self.config, &recovered, false);
                 lines.extend(failed);
                 let dead = self.pool.members().iter().map(DataBackedDrive::is_dead);
-                for (store, dead) in self.stores.iter_mut().zip(dead) {
+                let each = self.stores.iter_mut().zip(dead).zip(were_dead);
+                for ((store, dead), was_dead) in each {
+                    store.absent |= dead && !was_dead;
                     if !dead {
                         store.state.opening = recovered.opening.map(|it| it.number);
                     }
                 }
+                self.leaving.clear();
                 self.note.opened(&self.config, &recovered);
                 self.note.write(&self.config, &self.room);
                 self.pool.restart(back, recovered.tiers(&self.config));
@@ -511,12 +469,13 @@ impl ServedPool {
         worst
     }
 
-    /// Saves the state of each member, if there is a file for it.
+    /// Saves the state of each member, if there is a file for it, also if that of another cannot be written.
     ///
     /// # Errors
-    /// Errors of the file system.
+    /// The first error of the file system for a member that acknowledged data depends on.
     pub(super) fn save(&self, now: Time, clean: bool) -> io::Result<()> {
-        for (store, member) in self.stores.iter().zip(self.pool.members()) {
+        let mut result = Ok(());
+        for (number, (store, member)) in (0..).zip(self.stores.iter().zip(self.pool.members())) {
             let Some(file) = &store.file else {
                 continue;
             };
@@ -529,18 +488,22 @@ impl ServedPool {
             let named = |error: io::Error| {
                 io::Error::new(error.kind(), format!("{}: {error}", file.display()))
             };
-            save(file, &state).map_err(named)?;
+            let saved = save(file, &state).map_err(named);
+            // A member that its tier does not use is recovered at the next start anyway.
+            if saved.is_err() && self.is_needed(number) && result.is_ok() {
+                result = saved;
+            }
         }
-        Ok(())
+        result
     }
 
     /// Writes data to the host's disk.
     ///
     /// # Errors
     /// Errors of the file system.
-    pub(super) fn sync(&mut self, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
+    pub(super) fn sync(&mut self, now: Time, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
         if self.room.is_full() && !self.room.stays() {
-            self.write_waiting()?;
+            self.write_waiting(now)?;
         }
         let mut result = Ok(());
         for member in 0..self.stores.len() {

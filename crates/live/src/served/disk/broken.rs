@@ -6,6 +6,7 @@ use std::io;
 /// Kind of access that the host rejects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Broken {
+    Opens,
     Reads,
     Writes,
 }
@@ -26,6 +27,11 @@ pub(super) fn check(member: &str, kind: Broken) -> io::Result<()> {
     }
 }
 
+/// Checks whether the host can open the store of this member.
+pub(in crate::served) fn openable(member: &str) -> io::Result<()> {
+    check(member, Broken::Opens)
+}
+
 fn break_store(member: &str, kind: Broken) {
     BROKEN.with_borrow_mut(|all| all.push((member.into(), kind)));
 }
@@ -39,6 +45,7 @@ mod tests {
     use crate::clock::Wall;
     use crate::served::condition::Condition;
     use crate::served::full::{Client, open};
+    use crate::served::room::limit;
     use crate::setup::Setup;
     use model::media::Precondition;
     use model::{Span, Time};
@@ -347,5 +354,160 @@ mod tests {
         let suffers = drive.member_suffers(Time::ZERO, 0, &Fault::Dies);
         suffers.expect("a fault of a member");
         drive.shut_down().expect("nothing to lose");
+    }
+
+    /// A member whose store cannot be opened is missing, with the reason.
+    #[test]
+    fn a_pool_opens_without_a_store_that_cannot_be_opened() {
+        for (pool, member, others) in POOLS.into_iter().take(2) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut client = written(pool, folder.path());
+            client.drive.shut_down().expect("an orderly end");
+            let may_be = client.kill();
+            break_store(member, Broken::Opens);
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            let found = client.drive.findings().join("\n");
+            let error = format!("{member} cannot be opened: ");
+            assert!(found.contains(&error), "{pool}: {found}");
+            accepts_all(&mut client, pool, 100);
+            let returns = client.drive.member_could_suffer(0, &Fault::Returns);
+            let other = client.drive.member_could_suffer(1, &Fault::Returns);
+            assert!(returns.is_err() != other.is_err(), "{pool}");
+            client.drive.shut_down().expect("an orderly end");
+            let may_be = client.kill();
+            mend_all();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            resync(&mut client, pool);
+            for other in others {
+                break_store(other, Broken::Reads);
+            }
+            client.check(&format!("{pool}, in sync"));
+            mend_all();
+        }
+        let pool = "stripe(2*p4801x-100)";
+        let folder = tempfile::tempdir().expect("a folder");
+        let may_be = written(pool, folder.path()).kill();
+        break_store("p4801x-100.1", Broken::Opens);
+        let why = open(pool, folder.path()).expect_err("it is needed");
+        mend_all();
+        assert!(why.contains("p4801x-100.1 cannot be opened: "), "{why}");
+        Client::opened_again(pool, folder.path(), may_be).check(pool);
+    }
+
+    /// A folder in the place of the new file prevents that the state of one member is saved.
+    #[test]
+    fn the_state_of_each_member_is_saved_although_one_cannot_be() {
+        let pool = "stripe(2*p4801x-100)";
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = written(pool, folder.path());
+        let file = folder.path().join("store/p4801x-100.0.img.state");
+        std::fs::remove_file(&file).expect("a file");
+        std::fs::create_dir_all(file.join("x")).expect("a folder");
+        let why = client.drive.shut_down().expect_err("it is needed");
+        assert!(why.to_string().contains("p4801x-100.0"), "{why}");
+        let state = state_of(folder.path(), "p4801x-100.1");
+        assert!(state.contains("clean true"), "{state}");
+    }
+
+    /// Such a member stays offline until the next start, as its message says.
+    #[test]
+    fn a_member_that_a_power_cut_dropped_does_not_return() {
+        let (pool, member) = ("mirror(2*p4801x-100)", "p4801x-100.1");
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = written(pool, folder.path());
+        break_store(member, Broken::Writes);
+        client.drive.power_cut(client.drive.now());
+        mend_all();
+        for fault in [Fault::Returns, Fault::PowerCut] {
+            let now = client.drive.now();
+            let returns = client.drive.member_suffers(now, 1, &fault);
+            let why = returns.expect_err("it is missing");
+            assert!(why.contains("start the server again"), "{why}");
+        }
+        accepts_all(&mut client, pool, 100);
+    }
+
+    /// The host has no space at first, and then an error for one member.
+    #[test]
+    fn a_member_that_fails_while_writes_wait_is_dropped() {
+        for (pool, member, others) in [
+            (
+                "mirror(2*p4801x-100)",
+                "p4801x-100.0",
+                &["p4801x-100.1"][..],
+            ),
+            ("mirror(2*p4801x-100)", "p4801x-100.1", &["p4801x-100.0"]),
+            (
+                "mirror(3*950pro-256)",
+                "950pro-256.1",
+                &["950pro-256.0", "950pro-256.2"],
+            ),
+            (
+                "stripe(2*mirror(2*p4801x-100))",
+                "p4801x-100.1",
+                &["p4801x-100.0"],
+            ),
+            (
+                "intent-log(main=mirror(2*950pro-256), log=p4801x-100; ram=100MiB)",
+                "950pro-256.0",
+                &["950pro-256.1"],
+            ),
+        ] {
+            for left in [5_000, 90_000] {
+                let folder = tempfile::tempdir().expect("a folder");
+                let mut client = written(pool, folder.path());
+                limit(Some(left));
+                client.fill(60, 100);
+                assert!(!client.refused.is_empty(), "{pool}: {left} are enough");
+                break_store(member, Broken::Writes);
+                limit(None);
+                for _ in 0..20 {
+                    let at = client.drive.now() + Span::from_ms(1_000);
+                    client.drive.settle(at);
+                }
+                client.check(&format!("{pool}, {left}, with space again"));
+                client.refused.clear();
+                accepts_all(&mut client, pool, 200);
+                let lines = messages(&mut client);
+                let error = format!("{member} cannot be written: ");
+                assert!(lines.contains(&error), "{pool}: {lines}");
+
+                let may_be = client.kill();
+                mend_all();
+                let mut client = Client::opened_again(pool, folder.path(), may_be);
+                client.check(&format!("{pool}, {left}, opened without the error"));
+                resync(&mut client, pool);
+                for other in others {
+                    break_store(other, Broken::Reads);
+                }
+                client.check(&format!("{pool}, {left}, in sync"));
+                mend_all();
+            }
+        }
+    }
+
+    /// A kill at each step of that is a crash: acknowledged data is there, from either member.
+    #[test]
+    fn a_kill_while_such_a_member_is_dropped_loses_nothing() {
+        for member in ["p4801x-100.0", "p4801x-100.1"] {
+            for steps in 0..6 {
+                let pool = "mirror(2*p4801x-100)";
+                let folder = tempfile::tempdir().expect("a folder");
+                let mut client = written(pool, folder.path());
+                limit(Some(5_000));
+                client.fill(60, 100);
+                break_store(member, Broken::Writes);
+                limit(None);
+                for step in 0..steps {
+                    client.write(step, 252);
+                }
+                let may_be = client.kill();
+                mend_all();
+                let mut client = Client::opened_again(pool, folder.path(), may_be);
+                client.check(&format!("{pool}, {member}, {steps}"));
+                resync(&mut client, pool);
+                client.check(&format!("{pool}, {member}, {steps}, in sync"));
+            }
+        }
     }
 }

@@ -53,10 +53,11 @@ pub(crate) fn is_answer(
             (None, true) => String::from("synchronous writes are queued in some samples"),
             (None, false) => String::from("it has log records of metadata only and no data"),
         };
-        let what = format!(
-            "{}: {found}: the log is used, but the file gives no rate",
-            zil.source
-        );
+        let then = match zil.is_decided {
+            true => "the log is used, but the file gives no rate",
+            false => "not decided whether the log is used; the runs assume that it is",
+        };
+        let what = format!("{}: {found}: {then}", zil.source);
         remark("note", &what);
     }
     if !zil.needs_no_log() {
@@ -87,8 +88,9 @@ pub(crate) fn is_answer(
 fn reason(zil: &ZilStatistics) -> String {
     match (zil.synchronous_share, zil.is_iostat) {
         (Some(share), _) => format!(
-            "{} of the writes use the synchronous queue, which labels alone may explain",
-            digits::percent(Some(share), 2)
+            "{} of the writes use the synchronous queue (count: {}), which labels alone may explain",
+            digits::percent(Some(share), 2),
+            digits::count(zil.synchronous_writes.unwrap_or_default())
         ),
         (None, true) => format!(
             "no synchronous write is queued in {} samples, which may miss a few short ones",

@@ -36,9 +36,15 @@ pub struct ZilStatistics {
     /// Whether it is a text of `zpool iostat`, which has no rates.
     #[serde(skip)]
     pub is_iostat: bool,
+    /// Whether the file decides if the log is used; if not, `is_used` is true.
+    #[serde(skip)]
+    pub is_decided: bool,
     /// For `zpool iostat -w` and `-r`: synchronous writes as a share of all, labels included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synchronous_share: Option<f64>,
+    /// For `zpool iostat -w` and `-r`: number of synchronous writes, labels included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synchronous_writes: Option<f64>,
 }
 
 /// How to make a file.
@@ -134,7 +140,9 @@ impl ZilStatistics {
             mean_mb_s: rounded(rates.iter().sum::<f64>() / rates.len() as f64 * 1e-6),
             is_used: intervals().any(|one| one.is_used),
             is_iostat: false,
+            is_decided: true,
             synchronous_share: None,
+            synchronous_writes: None,
         })
     }
 }

@@ -4,15 +4,22 @@
 //! `-w` (latency histograms) and `-r` (request sizes) count the I/Os of each priority queue. The share is the writes of
 //! the synchronous queue among those of both queues; for `-r`, individual and aggregated I/Os are added. Several pools,
 //! vdevs and intervals are added. The first table of a vdev is of the time since boot: it is left out if more tables of
-//! this vdev follow. `-q` shows only how many I/Os are queued or in flight at the end of each interval. Such samples
-//! miss short writes, so at least [`SAMPLES`] of them with writes are required to say that none is synchronous.
+//! this vdev follow. With `-y`, the first table is an interval, and the text does not say so. `-q` shows only how many
+//! I/Os are queued or in flight at the end of each interval. Such samples miss short writes, so at least [`SAMPLES`]
+//! moments with writes are required to say that none is synchronous. Columns are found by the second header line,
+//! because `-l` adds groups of one column before the queues.
 //!
-//! The synchronous queue also has writes of labels and uberblocks, a few for each transaction group. A share of at most
-//! [`LABELS`] is therefore taken for no synchronous load. K, M and G are multiples of 1024. Not covered: `-H` (no
-//! header), and an idle pool, whose labels are a large share of its writes.
+//! The synchronous queue also has writes of labels and uberblocks, a few for each transaction group. The text has no
+//! time, so a share alone cannot rule out synchronous writes, which may be few among many. A pool needs no log only if
+//! all intervals together have at most [`LABEL_WRITES`] synchronous writes and a share of at most [`LABELS`]. No
+//! interval may have a burst ([`BURST`]), and the table that is left out must not contradict the others. If these do
+//! not hold, the log is used, or the text does not decide it.
+//!
+//! K, M and G are multiples of 1024. Not covered: `-H` (no header), the length of an interval (`-T`), an idle pool,
+//! whose labels are a large share of its writes, and a pool of many vdevs, whose labels exceed [`LABEL_WRITES`].
 //!
 //! Sources: OpenZFS, zpool-iostat(8) of 29 January 2024; the header lines as OpenZFS 2.1 prints them; that labels use the
-//! synchronous queue is from memory, not checked.
+//! synchronous queue, and how many labels are written, is from memory, not checked.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +30,15 @@ use crate::review::results::rounded;
 
 /// Share of synchronous writes that labels and uberblocks may cause.
 const LABELS: f64 = 0.01;
+/// Synchronous writes of all intervals that labels may cause (assumed): a mirror of two writes 8 labels and uberblocks
+/// for each transaction group, of which 60 s have 12.
+const LABEL_WRITES: f64 = 100.0;
+/// Synchronous writes of one interval up to which their share in this interval is not judged (assumed): labels of two
+/// transaction groups.
+const BURST: f64 = 16.0;
 /// Minimum number of writes whose share is meaningful.
 const WRITES: f64 = 1_000.0;
-/// Minimum number of samples with writes in which no synchronous write is queued.
+/// Minimum number of moments with writes in which no synchronous write is queued.
 const SAMPLES: usize = 100;
 
 const HELP: &str =
@@ -53,7 +66,7 @@ impl IostatTable {
         }
     }
 
-    /// Returns the names of the columns of synchronous and of asynchronous writes, and how many columns each has.
+    /// Returns the names of the groups of synchronous and of asynchronous writes.
     const fn groups(self) -> [&'static str; 2] {
         match self {
             IostatTable::Latency => ["syncq_wait", "asyncq_wait"],
@@ -70,6 +83,12 @@ impl IostatTable {
             IostatTable::Queues => "capacity",
         }
     }
+
+    /// Checks whether a line is the first header line of any table.
+    fn is_above(words: &[&str]) -> bool {
+        let kinds = [IostatTable::Latency, IostatTable::Size, IostatTable::Queues];
+        kinds.iter().any(|kind| words.contains(&kind.first()))
+    }
 }
 
 /// Columns of a table.
@@ -83,15 +102,25 @@ struct Columns {
 }
 
 impl Columns {
-    /// Reads two header lines; each group has two columns, except the single ones at the end.
+    /// Reads two header lines; each group of a histogram has two columns, except the single ones at the end.
     fn read(above: &[&str], below: &[&str], kind: IostatTable) -> Option<Columns> {
         let first = above.iter().position(|word| *word == kind.first())?;
+        // With `-l`, groups of one column precede the queues, whose own columns begin with `pend`.
+        let queues = || above.iter().copied().filter(|word| is_queue(word));
+        let pending: Vec<usize> = (0..below.len()).filter(|at| below[*at] == "pend").collect();
+        if kind == IostatTable::Queues && pending.len() != queues().count() {
+            return None;
+        }
         let column = |group: &str| {
             let at = above.iter().position(|word| *word == group)? - first;
             // Of a pair of read and write, the second one; otherwise both.
             Some(match kind {
                 IostatTable::Latency => vec![2 + 2 * at],
-                IostatTable::Size | IostatTable::Queues => vec![1 + 2 * at, 2 + 2 * at],
+                IostatTable::Size => vec![1 + 2 * at, 2 + 2 * at],
+                IostatTable::Queues => {
+                    let at = pending.get(queues().position(|word| word == group)?)?;
+                    vec![*at, at + 1]
+                }
             })
         };
         let [synchronous, asynchronous] = kind.groups().map(column);
@@ -113,6 +142,11 @@ impl Columns {
         };
         Some([of(&self.writes[0])?, of(&self.writes[1])?])
     }
+}
+
+/// Checks whether a group of the first header line is a queue of `-q`.
+fn is_queue(group: &str) -> bool {
+    group.ends_with("q_read") || group.ends_with("q_write")
 }
 
 /// Reads a cell; a dash is 0.
@@ -173,10 +207,12 @@ fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
             }
         } else if let Some(table) = columns.as_ref().filter(|table| is_of(table, &words)) {
             let name = match table.kind {
-                IostatTable::Queues => words[0],
-                _ => &table.name,
+                // A vdev's name keeps an indent, which tells it from a pool's.
+                IostatTable::Queues if line.starts_with(' ') => format!(" {}", words[0]),
+                IostatTable::Queues => words[0].to_owned(),
+                _ => table.name.clone(),
             };
-            let rows = tables.entry(name.to_owned()).or_default();
+            let rows = tables.entry(name).or_default();
             match (table.writes(&words), rows.last_mut()) {
                 (Some(writes), Some(sum)) if table.kind != IostatTable::Queues => {
                     sum[0] += writes[0];
@@ -191,15 +227,9 @@ fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
         above = words;
     }
     Problems(problems).or(())?;
-    // The first table is of the time since boot.
-    let counted = tables.values().flat_map(|all| match all.len() {
-        0 | 1 => &all[..],
-        _ => &all[1..],
-    });
-    let counted: Vec<[f64; 2]> = counted.copied().collect();
     match kind {
-        IostatTable::Queues => of_samples(source, &counted),
-        IostatTable::Latency | IostatTable::Size => of_counts(source, &counted),
+        IostatTable::Queues => of_samples(source, &tables),
+        IostatTable::Latency | IostatTable::Size => of_counts(source, &tables),
     }
 }
 
@@ -207,32 +237,85 @@ fn read(source: &str, text: &str) -> Result<ZilStatistics, Problems> {
 fn is_of(table: &Columns, words: &[&str]) -> bool {
     match table.kind {
         IostatTable::Queues => words.len() == table.count,
-        // A time stamp is one word.
-        _ => words.len() > 1 && words[0].starts_with(|it: char| it.is_ascii_digit()),
+        // A time stamp is one word. A vdev's name above a header may begin with a digit.
+        _ => {
+            words.len() > 1
+                && words[0].starts_with(|it: char| it.is_ascii_digit())
+                && !IostatTable::is_above(words)
+        }
     }
 }
 
+/// Splits the tables of a vdev into the one of the time since boot, if more follow, and the intervals.
+fn split_first(all: &[[f64; 2]]) -> (Option<&[f64; 2]>, &[[f64; 2]]) {
+    match all {
+        [first, rest @ ..] if !rest.is_empty() => (Some(first), rest),
+        _ => (None, all),
+    }
+}
+
+/// Returns the sums of synchronous and of all writes, and the share of the synchronous ones.
+fn share_of(tables: &[[f64; 2]]) -> (f64, f64, f64) {
+    let synchronous: f64 = tables.iter().map(|writes| writes[0]).sum();
+    let all: f64 = tables.iter().flatten().sum();
+    (synchronous, all, synchronous / all.max(1.0))
+}
+
+/// Checks whether the first table of a vdev contradicts that the intervals have labels only: with `-y` it is an
+/// interval.
+fn is_contradicted(tables: &[[f64; 2]]) -> bool {
+    let (Some(first), rest) = split_first(tables) else {
+        return false;
+    };
+    let (synchronous, _, share) = share_of(&[*first]);
+    synchronous > LABEL_WRITES && share > LABELS.min(2.0 * share_of(rest).2)
+}
+
 /// Returns the statistics of counted I/Os.
-fn of_counts(source: &str, tables: &[[f64; 2]]) -> Result<ZilStatistics, Problems> {
-    let sum = |at: usize| tables.iter().map(|writes| writes[at]).sum::<f64>();
-    let (synchronous, all) = (sum(0), sum(0) + sum(1));
+fn of_counts(
+    source: &str,
+    tables: &BTreeMap<String, Vec<[f64; 2]>>,
+) -> Result<ZilStatistics, Problems> {
+    let counted: Vec<[f64; 2]> = tables
+        .values()
+        .flat_map(|all| split_first(all).1)
+        .copied()
+        .collect();
+    let (synchronous, all, share) = share_of(&counted);
     if all < WRITES {
         let what = format!("{all:.0} writes are too few: at least {WRITES:.0}");
         return Err(few(source, what, HELP));
     }
-    let share = rounded(synchronous / all);
-    Ok(statistics(
-        source,
-        tables.len(),
-        share > LABELS,
-        Some(share),
-    ))
+    let exceeds = |most: f64| {
+        let mut tables = counted.iter().map(|one| share_of(&[*one]));
+        tables.any(|(synchronous, _, share)| synchronous > most && share > LABELS)
+    };
+    let are_labels = synchronous <= LABEL_WRITES
+        && share <= LABELS
+        && !exceeds(BURST)
+        && !tables.values().any(|all| is_contradicted(all));
+    Ok(ZilStatistics {
+        synchronous_share: Some(rounded(share)),
+        synchronous_writes: Some(rounded(synchronous)),
+        is_decided: are_labels || exceeds(LABEL_WRITES),
+        ..statistics(source, counted.len(), !are_labels)
+    })
 }
 
 /// Returns the statistics of samples of the queues.
-fn of_samples(source: &str, samples: &[[f64; 2]]) -> Result<ZilStatistics, Problems> {
-    let is_used = samples.iter().any(|writes| writes[0] > 0.0);
-    let with_writes = samples.iter().filter(|writes| writes[1] > 0.0).count();
+fn of_samples(
+    source: &str,
+    tables: &BTreeMap<String, Vec<[f64; 2]>>,
+) -> Result<ZilStatistics, Problems> {
+    // Queues of the first sample are of its moment, too.
+    let is_used = tables.values().flatten().any(|writes| writes[0] > 0.0);
+    let pools = || tables.iter().filter(|(name, _)| !name.starts_with(' '));
+    let with_writes = pools().map(|(_, all)| {
+        let moments = split_first(all).1.iter();
+        moments.filter(|writes| writes[1] > 0.0).count()
+    });
+    // Lines of several pools or vdevs are of one moment; idle ones do not count.
+    let with_writes = with_writes.filter(|count| *count > 0).min().unwrap_or(0);
     if !is_used && with_writes < SAMPLES {
         let what = format!(
             "no synchronous write is queued in {with_writes} samples with writes, which is too few to rule them out: at least {SAMPLES}"
@@ -240,10 +323,11 @@ fn of_samples(source: &str, samples: &[[f64; 2]]) -> Result<ZilStatistics, Probl
         let help = "`zpool iostat -w POOL 60 2` counts all writes";
         return Err(few(source, what, help));
     }
-    Ok(statistics(source, samples.len(), is_used, None))
+    let moments = pools().map(|(_, all)| split_first(all).1.len()).max();
+    Ok(statistics(source, moments.unwrap_or(0), is_used))
 }
 
-fn statistics(source: &str, intervals: usize, is_used: bool, share: Option<f64>) -> ZilStatistics {
+fn statistics(source: &str, intervals: usize, is_used: bool) -> ZilStatistics {
     ZilStatistics {
         source: source.to_owned(),
         intervals,
@@ -251,7 +335,9 @@ fn statistics(source: &str, intervals: usize, is_used: bool, share: Option<f64>)
         mean_mb_s: 0.0,
         is_used,
         is_iostat: true,
-        synchronous_share: share,
+        is_decided: true,
+        synchronous_share: None,
+        synchronous_writes: None,
     }
 }
 
@@ -302,6 +388,40 @@ mod tests {
             !found.needs_no_log() && found.has_metadata_only(),
             "{found:?}"
         );
+    }
+
+    /// A share cannot tell a small database beside a bulk writer, a burst, or a first interval of `-y` from labels.
+    #[test]
+    fn a_small_share_does_not_rule_a_log_out() {
+        let first = latency("10", "2K");
+        let quiet = latency("0", "200K");
+        let burst = latency("60000", "6000");
+        for (text, is_decided) in [
+            (format!("{first}{}", latency("3500", "360K")), false),
+            (format!("{first}{}{burst}", quiet.repeat(60)), true),
+            (format!("{first}{}{}", quiet, latency("20", "80")), false),
+            (format!("{}{quiet}", latency("200K", "5000")), false),
+            (format!("{}{quiet}", latency("3500", "360K")), false),
+            // The table since boot alone.
+            (latency("3500", "360K"), false),
+        ] {
+            let found = read_statistics("z", &text).expect("tables");
+            assert!(!found.needs_no_log(), "{text}");
+            assert_eq!(found.is_decided, is_decided, "{text}");
+        }
+        let text = format!("{}{}", latency("3500", "360K"), latency("90", "10K"));
+        let found = read_statistics("z", &text).expect("tables");
+        assert!(found.needs_no_log(), "{found:?}");
+        assert_eq!(found.synchronous_writes, Some(90.0));
+    }
+
+    /// `-v` may name vdevs by GUID.
+    #[test]
+    fn names_may_begin_with_a_digit() {
+        let text = latency("0", "5000") + &latency("30000", "5000");
+        let text = text.replace("tank ", "9123372 ");
+        let found = read_statistics("z", &text).expect("tables of a vdev");
+        assert!(!found.needs_no_log() && found.intervals == 1, "{found:?}");
     }
 
     /// The first table is of the time since boot, and does not count if another one follows.
@@ -363,6 +483,49 @@ mod tests {
             "{:?}",
             problems.0
         );
+    }
+
+    /// `-l` adds seven groups before the queues; the last three have one column each.
+    #[test]
+    fn latencies_before_the_queues_do_not_move_the_columns() {
+        let header = "capacity operations bandwidth total_wait disk_wait syncq_wait asyncq_wait scrub trim rebuild syncq_read syncq_write asyncq_read asyncq_write\n\
+                      pool alloc free read write read write read write read write read write read write wait wait wait pend activ pend activ pend activ pend activ\n";
+        let line = |synchronous: u32, asynchronous: u32| {
+            format!(
+                "tank 1T 2T 0 500 0 60M - 2ms - 1ms - 3us - 4us - - - 0 0 {synchronous} 9 0 0 {asynchronous} 2\n"
+            )
+        };
+        let busy = format!("{header}{}", line(5, 0).repeat(150));
+        assert!(!read_statistics("z", &busy).expect("samples").needs_no_log());
+        let quiet = format!(
+            "{header}{}",
+            line(0, 30).replace(" 0 9 ", " 0 0 ").repeat(150)
+        );
+        let found = read_statistics("z", &quiet).expect("samples");
+        assert!(found.needs_no_log() && found.intervals == 149, "{found:?}");
+        // A queue without its pair of columns.
+        let other = quiet.replacen(" pend activ\n", " wait\n", 1);
+        read_statistics("z", &other).expect_err("columns that do not match");
+    }
+
+    #[test]
+    fn vdevs_of_one_moment_are_one_sample() {
+        let header = "capacity operations bandwidth syncq_read syncq_write asyncq_read asyncq_write\n\
+                      pool alloc free read write read write pend activ pend activ pend activ pend activ\n";
+        let names = ["tank", "  mirror-0", "    sda", "    sdb"];
+        let moment: String = names
+            .iter()
+            .map(|name| format!("{name} 1T 2T 0 500 0 60M 0 0 0 0 0 0 3 2\n"))
+            .collect();
+        let problems = read_statistics("z", &format!("{header}{}", moment.repeat(27)))
+            .expect_err("too few moments");
+        assert!(
+            problems.0[0].what.contains("26 samples"),
+            "{:?}",
+            problems.0
+        );
+        let found = read_statistics("z", &format!("{header}{}", moment.repeat(101)));
+        assert_eq!(found.expect("enough moments").intervals, 100);
     }
 
     #[test]

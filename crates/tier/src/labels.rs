@@ -32,6 +32,8 @@ pub(super) struct Labels {
     left: u32,
     to: u32,
     failed: u32,
+    /// Status of the last write that failed.
+    status: Status,
     payloads: Vec<Payload>,
     /// Whether there is a change to write.
     pub(super) changed: bool,
@@ -45,7 +47,7 @@ pub(super) struct Labels {
 pub(super) struct LabelWrite {
     /// Members on which the label could not be written.
     pub(super) failed: u32,
-    /// Error status, if the label is on no member.
+    /// Error status, if the label is on fewer members than are needed.
     pub(super) nowhere: Option<Status>,
 }
 
@@ -92,6 +94,7 @@ impl Labels {
             left: 0,
             to: 0,
             failed: 0,
+            status: Status::Success,
             payloads: vec![Payload::default(); legs],
             changed: false,
             legs: legs as u16,
@@ -114,6 +117,24 @@ impl Labels {
         let state = self.known.clone();
         self.resume(self.pool, self.sequence + 1, &state);
         self.changed = false;
+    }
+
+    /// The label could not be written to all members in sync: `before` is still the written state. The next label of an
+    /// array has the same sequence, so that no member in sync is more than one label behind. That of a mirror has the
+    /// next one, because a mirror continues with one member.
+    pub(super) fn take_back(&mut self, before: LabelState) {
+        self.written = before;
+        self.changed = true;
+        self.reuse_sequence();
+    }
+
+    /// Makes the next label have the sequence of the last, unless one member is enough.
+    fn reuse_sequence(&mut self) {
+        if self.needed > 1 {
+            self.sequence -= 1;
+            // Marks were cleared for the label after the last.
+            self.known.cleared = self.known.cleared.min(self.sequence + 1);
+        }
     }
 
     /// Returns the index of the label copy that was written last.
@@ -266,13 +287,22 @@ impl Labels {
         buffers.release(self.payloads[usize::from(leg)]);
         if status != Status::Success {
             self.failed |= 1 << leg;
+            self.status = status;
         }
         self.left -= 1;
         if self.left > 0 {
             return None;
         }
-        if self.failed == self.to {
+        let took = self.to & !self.failed;
+        // A member of an array that has missed a write meanwhile does not count.
+        let remain = took & self.known.in_sync;
+        if took == 0 || (self.needed > 1 && remain.count_ones() < self.needed) {
             self.changed = true;
+            self.reuse_sequence();
+            let status = match self.failed {
+                0 => Status::WriteFault,
+                _ => self.status,
+            };
             return Some(LabelWrite {
                 failed: 0,
                 nowhere: Some(status),

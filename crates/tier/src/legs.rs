@@ -1,9 +1,22 @@
 //! Recovery of mirror members, or of the children of an array with parity, by their labels after a crash.
 //!
-//! The newest label, by the opening of the pool and then by its sequence, lists the members that are complete. A member
-//! counts as complete if it took part in the last opening, its own label is of that opening, and that label is the
-//! newest or the one before. A crash can leave no other state, because labels are written one at a time, each to all
-//! members in sync. Any other member is an old copy or was absent. It is stale, even if the labels list it as complete.
+//! The newest label, by the opening of the pool, then by its sequence and then by its epoch, lists the members that are
+//! complete. A member counts as complete if it took part in the last opening, its own label is of that opening, and that
+//! label is the newest or the one before. Any other member is an old copy or was absent. It is stale, even if the labels
+//! list it as complete.
+//!
+//! A crash or a failed write leaves no other state, because labels are written one at a time, each to all members in
+//! sync. A member that cannot be written is out: the next label states this, and only then a write that it missed is
+//! acknowledged. If an array would have too few members left, the label is not complete. Nothing that depends on it is
+//! acknowledged, and the next label has the same sequence. No member in sync is therefore more than one label behind,
+//! however often an attempt fails. Members may have different labels of one sequence; each lists only complete members.
+//! A mirror needs one member, and continues with those that have the label.
+//!
+//! If present members lack the newest label of an array, and fewer than needed can have it, it was not complete. The
+//! label before it applies, because no acknowledged write depends on the newest.
+//!
+//! If loss is accepted and too few members count as complete, those of the last opening that the newest label lists
+//! count, whatever their own sequence is.
 //!
 //! If none of the members that count as complete was complete when the pool ended, as noted outside of the pool, the
 //! labels that say so are lost: the tier is not opened.
@@ -76,11 +89,15 @@ fn write_label(
 /// # Errors
 /// The first member that cannot be written.
 pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn ChildImages) -> Result<(), Child> {
+    let before = labels.written.clone();
     labels.say();
     let in_sync = labels.known.in_sync;
     for leg in labels.legs().filter(|leg| in_sync & (1 << leg) != 0) {
         let written = write_label(labels, at, (leg, labels.place()), below);
-        written.and_then(|()| below.sync(leg)).map_err(|_| leg)?;
+        if written.and_then(|()| below.sync(leg)).is_err() {
+            labels.take_back(before);
+            return Err(leg);
+        }
     }
     Ok(())
 }
@@ -179,6 +196,60 @@ fn set_of(legs: impl Iterator<Item = Child>, which: impl Fn(Child) -> bool) -> u
         .fold(0, |legs, leg| legs | 1 << leg)
 }
 
+/// Returns the order of a label. The higher epoch in one sequence lists fewer members. If the members are equal, the safe
+/// label is one that states that writes are in progress.
+fn rank(label: &MemberLabel) -> (u64, u64, u64, bool) {
+    let state = &label.state;
+    (state.opening, label.sequence, state.epoch, state.busy)
+}
+
+/// Whether a member is present, has a label, and took part in the last opening of the pool.
+fn took_part(
+    labels: &[Option<MemberLabel>],
+    leg: Child,
+    last: u64,
+    below: &dyn ChildImages,
+) -> bool {
+    let away = matches!(
+        below.standing(leg),
+        SliceState::Old(_) | SliceState::Away(_)
+    );
+    let label = labels[usize::from(leg)].as_ref();
+    !away && label.is_some_and(|it| it.state.opening >= last)
+}
+
+/// Returns the newest label that may be complete: that may have been written to as many members as are needed. `None` if
+/// there is no label.
+fn newest_complete(
+    own: &Labels,
+    labels: &[Option<MemberLabel>],
+    last: u64,
+    below: &dyn ChildImages,
+) -> Option<MemberLabel> {
+    let newest = labels.iter().flatten().max_by_key(|label| rank(label))?;
+    // A member that is missing, or that is an old copy, may have had the label.
+    let lacks = |leg: Child| {
+        let label = labels[usize::from(leg)].as_ref();
+        let older =
+            label.is_some_and(|it| rank(it) < rank(newest) && it.sequence + 1 >= newest.sequence);
+        older && took_part(labels, leg, last, below)
+    };
+    let may_have = newest.state.in_sync & !set_of(own.legs(), lacks);
+    let older = labels.iter().flatten();
+    let older = older
+        .filter(|it| rank(it) < rank(newest) && it.sequence + 1 >= newest.sequence)
+        .filter(|it| it.state.opening >= last)
+        .max_by_key(|label| rank(label));
+    match older {
+        Some(older) if may_have.count_ones() < own.needed => {
+            let mut before = older.clone();
+            before.state.busy |= newest.state.busy;
+            Some(before)
+        }
+        _ => Some(newest.clone()),
+    }
+}
+
 /// Labels of all members, and conclusions from them.
 pub(super) struct Legs {
     pub(super) labels: Vec<Option<MemberLabel>>,
@@ -200,41 +271,38 @@ impl Legs {
         below: &mut dyn ChildImages,
     ) -> Result<Legs, Damage> {
         let labels = labels_of(own, at, pool, below)?;
-        let newest = labels.iter().flatten();
-        let newest = newest.max_by_key(|label| (label.state.opening, label.sequence));
-        let Some(newest) = newest.cloned() else {
+        let last = below.opening().unwrap_or(0);
+        let Some(newest) = newest_complete(own, &labels, last, below) else {
             return Err(Damage::Unlabelled);
         };
         if let Some((one, two)) = apart(&labels, below) {
             return Err(Damage::Apart(one, two));
         }
-        let last = below.opening().unwrap_or(0);
         let label = |leg: Child| labels[usize::from(leg)].as_ref();
         // A member without a readable label has lost at least the label.
         let has_label = |leg: Child| below.present(leg) && label(leg).is_some();
+        let of_last = |leg: Child| took_part(&labels, leg, last, below);
         let current = |leg: Child| {
-            let own = label(leg)
-                .is_some_and(|it| it.state.opening >= last && it.sequence + 1 >= newest.sequence);
-            let away = matches!(
-                below.standing(leg),
-                SliceState::Old(_) | SliceState::Away(_)
-            );
-            (own && !away) || planted::has(Bug::AcceptsOldCopies)
+            let near = label(leg).is_some_and(|it| it.sequence + 1 >= newest.sequence);
+            (near && of_last(leg)) || planted::has(Bug::AcceptsOldCopies)
         };
         let mut in_sync =
             newest.state.in_sync & set_of(own.legs(), |leg| has_label(leg) && current(leg));
         if planted::has(Bug::AcceptsStaleLegs) {
             in_sync = set_of(own.legs(), has_label);
         }
+        if in_sync.count_ones() < own.needed && below.accepts_loss() {
+            in_sync = newest.state.in_sync & set_of(own.legs(), of_last);
+        }
         if in_sync.count_ones() < own.needed {
-            return Err(nobody(own, &newest, below));
+            return Err(nobody(own, &newest, in_sync, below));
         }
         // The labels that state which members are complete may be unreadable, or missing with their members.
         if in_sync & below.noted() == 0 && !planted::has(Bug::ServesBehind) {
             return Err(Damage::Behind(in_sync.trailing_zeros() as Child));
         }
         let is_newest = |leg: Child| {
-            let own = label(leg).is_some_and(|it| it.sequence == newest.sequence);
+            let own = label(leg).is_some_and(|it| rank(it) >= rank(&newest));
             in_sync & (1 << leg) != 0 && own
         };
         let newest_label = set_of(own.legs(), is_newest);
@@ -293,17 +361,18 @@ impl Legs {
         (own.sequence + 1 >= self.newest.state.cleared && !denies).then_some(&own.state)
     }
 
-    /// Writes new labels to these members, which are now in sync: first to members that were in sync before, so that no
-    /// resynced member claims more than the others confirm. A member that cannot be written is out, and the others get
-    /// a label that states this.
+    /// Writes new labels to these members, which are now in sync. Members that were in sync before are first, so that no
+    /// resynced member claims more than the others confirm.
     ///
     /// If more than one member is needed, members that have the label before the newest get the newest label first: two
-    /// interrupted openings then leave no member two labels behind.
+    /// interrupted openings then leave no member two labels behind. If a member cannot be written, the others get a
+    /// label of the same sequence that states this. If too few members can be written, the sequence therefore is at
+    /// most one higher than before.
     pub(super) fn conclude(
         &self,
         labels: &mut Labels,
         at: u64,
-        now_in_sync: u32,
+        mut now_in_sync: u32,
         below: &mut dyn ChildImages,
     ) -> Result<(), Damage> {
         let (pool, newest) = (labels.pool, &self.newest);
@@ -311,25 +380,22 @@ impl Legs {
         if labels.needed > 1 && behind != 0 {
             let known = labels.known.clone();
             labels.known.in_sync = newest.state.in_sync;
-            for leg in labels.legs().filter(|leg| behind & (1 << leg) != 0) {
-                let place = (leg, newest.sequence % 2);
-                write_label(labels, at, place, below).map_err(unwritable(leg))?;
-                below.sync(leg).map_err(unwritable(leg))?;
-            }
+            let behind = labels.legs().filter(|leg| behind & (1 << leg) != 0);
+            let failed = write_labels(labels, at, behind, below);
             labels.known = known;
+            now_in_sync = without(labels, now_in_sync, failed)?;
         }
+        let sequence = newest.sequence + 1;
         let mut state = labels.known.clone();
         state.busy = false;
-        let mut sequence = newest.sequence;
-        state.in_sync = now_in_sync;
+        state.epoch = newest.state.epoch + u64::from(now_in_sync != newest.state.in_sync);
         state.opening = match below.opening() {
             // If the previous attempt was interrupted before the opening had begun, its labels may exist already.
             Some(last) => newest.state.opening.max(last + 1),
             None => newest.state.opening + 1,
         };
         loop {
-            sequence += 1;
-            state.epoch = newest.state.epoch + u64::from(state.in_sync != newest.state.in_sync);
+            state.in_sync = now_in_sync;
             if state.in_sync == all(labels.count()) {
                 if !state.dirty.is_empty() {
                     state.cleared = sequence;
@@ -342,27 +408,50 @@ impl Legs {
                 .legs()
                 .filter(|leg| state.in_sync & (1 << leg) != 0)
                 .partition(before);
-            let failed = first.into_iter().chain(then).find(|&leg| {
-                write_label(labels, at, (leg, sequence % 2), below).is_err()
-                    || below.sync(leg).is_err()
-            });
-            let Some(failed) = failed else {
+            let failed = write_labels(labels, at, first.into_iter().chain(then), below);
+            if failed == 0 {
                 return Ok(());
-            };
-            state.in_sync &= !(1 << failed);
-            if state.in_sync.count_ones() < labels.needed {
-                return Err(Damage::Unwritable(failed));
             }
+            now_in_sync = without(labels, now_in_sync, failed)?;
+            // Of two labels of one sequence, the one with the higher epoch is newer.
+            state.epoch += 1;
         }
     }
 }
 
-/// Too few members are complete: returns which one is missing, or too old.
-fn nobody(labels: &Labels, newest: &MemberLabel, below: &dyn ChildImages) -> Damage {
+/// Writes the known state with the current sequence to these members. Returns the members that cannot be written.
+fn write_labels(
+    labels: &Labels,
+    at: u64,
+    legs: impl Iterator<Item = Child>,
+    below: &mut dyn ChildImages,
+) -> u32 {
+    let place = labels.place();
+    let fails = |&leg: &Child| {
+        let written = write_label(labels, at, (leg, place), below);
+        written.and_then(|()| below.sync(leg)).is_err()
+    };
+    legs.filter(fails).fold(0, |failed, leg| failed | 1 << leg)
+}
+
+/// Removes members that cannot be written from those in sync.
+///
+/// # Errors
+/// One of them, if too few members remain.
+fn without(labels: &Labels, in_sync: u32, failed: u32) -> Result<u32, Damage> {
+    let left = in_sync & !failed;
+    match left.count_ones() < labels.needed {
+        true => Err(Damage::Unwritable(failed.trailing_zeros() as Child)),
+        false => Ok(left),
+    }
+}
+
+/// Too few members are complete: returns one that is missing, or one that is present and not in `complete`.
+fn nobody(labels: &Labels, newest: &MemberLabel, complete: u32, below: &dyn ChildImages) -> Damage {
     let first = |there: bool| {
         let mut of_newest = labels
             .legs()
-            .filter(|leg| newest.state.in_sync & (1 << leg) != 0);
+            .filter(|leg| newest.state.in_sync & !complete & (1 << leg) != 0);
         of_newest.find(|&leg| below.present(leg) == there)
     };
     match (first(false), first(true)) {

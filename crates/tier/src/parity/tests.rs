@@ -13,7 +13,7 @@ use model::time::Span;
 
 use super::ParityArrayConfig;
 use crate::offline::{self, Damage, Images, RecoveryFinding};
-use crate::rig::{POOL, Rig, UNIT, at, made, recovered};
+use crate::rig::{POOL, Rig, UNIT, at, made, recovered, recovered_with_loss};
 use crate::shelf::Shelf;
 use crate::{DriveConfig, Kind, Member, PoolConfig, Target, TierConfig, laws};
 
@@ -273,8 +273,8 @@ fn flip(shelf: &mut Shelf, member: usize, at: usize) {
     shelf.images[member].write(0, &page).expect("it is kept");
 }
 
-/// Members, one of which cannot be written.
-struct Stubborn(Shelf, u16);
+/// Members, some of which cannot be written.
+struct Stubborn(Shelf, Vec<u16>);
 
 impl Images for Stubborn {
     fn present(&self, member: u16) -> bool {
@@ -284,7 +284,7 @@ impl Images for Stubborn {
         self.0.read(member, at, into)
     }
     fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
-        match member == self.1 {
+        match self.1.contains(&member) {
             true => Err(Unwritable),
             false => self.0.write(member, at, data),
         }
@@ -312,7 +312,7 @@ fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
             // Its parity of the first rows is outdated, and must be written.
             flip(&mut shelf, 3, 9);
         }
-        let mut members = Stubborn(shelf, 3);
+        let mut members = Stubborn(shelf, vec![3]);
         offline::recover(&config, POOL, &mut members).expect("the others are enough");
         // If it counted, the data that it cannot store would be missing here.
         let mut shelf = members.0;
@@ -398,4 +398,94 @@ fn a_blank_child_gets_what_is_used() {
             assert_eq!(at(&config, &shelf, unit), byte(unit, 0), "{unit}");
         }
     }
+}
+
+/// Checks that the whole pool is opened with this data, whichever of its members is out afterwards.
+fn is_whole_again(config: &PoolConfig<DriveConfig>, mut shelf: Shelf, salt: u64) {
+    let opened = recovered(config, &mut shelf).map(drop);
+    assert_eq!(opened, Ok(()));
+    for out in 0..config.members.len() as u16 {
+        let mut shelf = shelf.clone();
+        shelf.absent = vec![out];
+        for unit in (0..config.bytes() / u64::from(UNIT)).step_by(11) {
+            assert_eq!(at(config, &shelf, unit), byte(unit, salt), "{unit}");
+        }
+    }
+}
+
+/// Any of the members may fail in each attempt.
+#[test]
+fn openings_that_fail_do_not_make_complete_members_old() {
+    for (parity, children, attempts) in [
+        (1, 3, vec![vec![1, 2]; 3]),
+        (1, 3, vec![vec![1, 2], vec![0, 1], vec![0, 2], vec![1, 2]]),
+        (1, 4, vec![vec![0, 1], vec![1, 2, 3], vec![0, 3]]),
+        (2, 5, vec![vec![2, 3, 4]; 3]),
+        (2, 5, vec![vec![0, 3, 4], vec![1, 2, 3], vec![2, 3, 4]]),
+    ] {
+        let config = config(parity, children);
+        let mut rig = Rig::on(&config, &mut made(&config)).0;
+        fill(&mut rig, &config, 0);
+        rig.rest();
+        let mut shelf = rig.shelf();
+        for fails in attempts {
+            let first = fails.clone();
+            let mut members = Stubborn(shelf, fails);
+            let refused = offline::recover(&config, POOL, &mut members).map(drop);
+            assert!(
+                matches!(refused, Err((_, Damage::Unwritable(child))) if first.contains(&child)),
+                "{refused:?}"
+            );
+            shelf = members.0;
+        }
+        is_whole_again(&config, shelf, 0);
+    }
+}
+
+/// One more fails than the array can lose, in each of many writes.
+#[test]
+fn writes_that_fail_do_not_make_complete_members_old() {
+    for (parity, children, fails) in [
+        (1, 3, vec![1, 2]),
+        (1, 3, vec![0, 1]),
+        (1, 4, vec![0, 3]),
+        (2, 5, vec![1, 2, 4]),
+    ] {
+        let config = config(parity, children);
+        let mut rig = Rig::on(&config, &mut made(&config)).0;
+        fill(&mut rig, &config, 0);
+        rig.rest();
+        for &member in &fails {
+            rig.pool.befall(rig.now, member, DriveFault::Dies);
+        }
+        // Each write is to another region and has the same data, because it may have reached some members.
+        let mut failed = 0;
+        for unit in (0..config.bytes() / u64::from(UNIT)).step_by(13) {
+            failed += u32::from(rig.write(unit, byte(unit, 0)) != Status::Success);
+        }
+        assert!(failed > 10, "{failed}");
+        is_whole_again(&config, rig.shelf(), 0);
+    }
+}
+
+#[test]
+fn a_member_that_is_really_old_is_named_and_served_if_loss_is_accepted() {
+    let config = config(1, 3);
+    let mut rig = Rig::on(&config, &mut made(&config)).0;
+    fill(&mut rig, &config, 0);
+    rig.rest();
+    let old = rig.shelf();
+    // Several labels that these two members do not have.
+    for unit in [0, 100, 200, 300] {
+        assert_eq!(rig.write(unit, byte(unit, 0)), Status::Success);
+    }
+    rig.rest();
+    let mut shelf = rig.shelf();
+    for member in [1, 2] {
+        shelf.images[member] = old.images[member].clone();
+    }
+    let refused = recovered(&config, &mut shelf).map(drop);
+    assert_eq!(refused, Err(Damage::Outdated(1)));
+    recovered_with_loss(&config, &mut shelf);
+    is_whole_again(&config, shelf, 0);
 }

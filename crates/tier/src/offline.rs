@@ -371,13 +371,18 @@ impl<M: Medium> Renewal<'_, M> {
             let Err(damage) = self.tiers[usize::from(below)] else {
                 continue;
             };
-            let elsewhere = matches!(
+            // One that cannot be written may be complete, and formatting would clear its other children.
+            let stays = matches!(
                 damage,
-                Damage::Foreign(_) | Damage::Misplaced(_) | Damage::Apart(..) | Damage::Unsupported
+                Damage::Foreign(_)
+                    | Damage::Misplaced(_)
+                    | Damage::Apart(..)
+                    | Damage::Unwritable(_)
+                    | Damage::Unsupported
             );
             let subtree = self.subtree(below);
             let there = subtree.iter().all(|&it| self.has_all_slices(it, images));
-            if elsewhere || !there {
+            if stays || !there {
                 continue;
             }
             if let Err(damage) = self.make(&subtree, images) {

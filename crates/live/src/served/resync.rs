@@ -67,12 +67,10 @@ impl Resync {
 
     /// Returns a message on a member that an array does not use any more.
     fn on_arrays(&mut self, config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Option<String> {
-        let out = out_of_arrays(config, tiers);
-        let out = out.into_iter().find(|it| !self.out.contains(it))?;
-        self.out.push(out);
+        let out = newly_out(&mut self.out, &out_of_arrays(config, tiers))?;
         let tier = usize::from(out.0);
         Some(format!(
-            "{} continues without {}: it failed, or has missed writes. It is rebuilt when the pool is opened again",
+            "{} continues without {}: it failed, or has missed writes. It is rebuilt after a power cut, or when the pool is opened again",
             config.tiers[tier].name,
             findings::child(config, tier, out.1)
         ))
@@ -129,6 +127,15 @@ impl Resync {
     }
 }
 
+/// Returns a child that is out now and is not in `known`, and adds it there. Children that are no longer out are removed:
+/// a power cut rebuilds a child, which may fail again.
+fn newly_out(known: &mut Vec<(u16, u16)>, now: &[(u16, u16)]) -> Option<(u16, u16)> {
+    known.retain(|it| now.contains(it));
+    let new = *now.iter().find(|it| !known.contains(it))?;
+    known.push(new);
+    Some(new)
+}
+
 /// Returns the log devices that are not used, as children of a tier.
 pub(super) fn unused_logs(tiers: &[AnyTier]) -> impl Iterator<Item = (u16, u16)> + '_ {
     (0..).zip(tiers).flat_map(|(tier, it)| {
@@ -166,4 +173,21 @@ fn out_of_arrays(config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Vec<(u1
         )
     };
     out_of_sync(config, tiers).filter(is_array).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::newly_out;
+
+    #[test]
+    fn each_failure_of_a_child_is_reported_once() {
+        let mut known = vec![(0, 1)];
+        assert_eq!(newly_out(&mut known, &[(0, 1)]), None);
+        assert_eq!(newly_out(&mut known, &[(0, 1), (0, 2)]), Some((0, 2)));
+        assert_eq!(newly_out(&mut known, &[(0, 1), (0, 2)]), None);
+        // Both are rebuilt, and one fails again.
+        assert_eq!(newly_out(&mut known, &[]), None);
+        assert_eq!(newly_out(&mut known, &[(0, 2)]), Some((0, 2)));
+        assert_eq!(newly_out(&mut known, &[(0, 2)]), None);
+    }
 }

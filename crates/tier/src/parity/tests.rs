@@ -15,7 +15,7 @@ use super::ParityArrayConfig;
 use crate::offline::{self, Damage, Images, RecoveryFinding};
 use crate::rig::{POOL, Rig, UNIT, at, made, recovered, recovered_with_loss};
 use crate::shelf::Shelf;
-use crate::{DriveConfig, Kind, Member, PoolConfig, Target, TierConfig, laws};
+use crate::{DriveConfig, Kind, Member, MirrorConfig, PoolConfig, Target, TierConfig, laws};
 
 const CHUNK: u32 = 16 << 10;
 
@@ -488,4 +488,40 @@ fn a_member_that_is_really_old_is_named_and_served_if_loss_is_accepted() {
     assert_eq!(refused, Err(Damage::Outdated(1)));
     recovered_with_loss(&config, &mut shelf);
     is_whole_again(&config, shelf, 0);
+}
+
+/// A mirror of two arrays, one of which cannot be written while the pool is opened: its metadata stays.
+#[test]
+fn an_array_that_cannot_be_written_is_not_formatted_again() {
+    let mut config = config(1, 6);
+    let children = core::mem::take(&mut config.tiers[0].children);
+    config.tiers = [&children[..3], &children[3..]]
+        .map(|children| TierConfig {
+            children: children.to_vec(),
+            ..config.tiers[0].clone()
+        })
+        .to_vec();
+    config.tiers.push(TierConfig {
+        name: "mirror".to_string(),
+        kind: Kind::Mirror(MirrorConfig::default()),
+        children: vec![Target::Tier(0), Target::Tier(1)],
+    });
+    config.volumes = vec![2];
+    assert_eq!(config.problems(), [""; 0]);
+    let mut rig = Rig::on(&config, &mut made(&config)).0;
+    fill(&mut rig, &config, 0);
+    rig.rest();
+    let mut members = Stubborn(rig.shelf(), vec![4, 5]);
+    let found = offline::recover(&config, POOL, &mut members).expect("one array is enough");
+    assert!(
+        found.found.contains(&(2, RecoveryFinding::Absent(1))),
+        "{:?}",
+        found.found
+    );
+    let mut shelf = members.0;
+    let found = recovered(&config, &mut shelf)
+        .expect("it is there again")
+        .found;
+    // It lacks only what is marked.
+    assert_eq!(found, [(2, RecoveryFinding::Stale(1, Some(0)))]);
 }

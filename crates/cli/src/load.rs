@@ -43,8 +43,9 @@ pub(crate) struct LoadArgs {
     pub(crate) users: Option<u32>,
 
     /// Maximum measured time per job; up to 20 times as long if a run completes few I/Os. Only named loads may run
-    /// longer than their job file specifies; traces run completely [default: 500ms; 15s for pools with an intent log,
-    /// which is three transaction groups]
+    /// longer than their job file specifies. With a given rate, every job runs until enough I/Os arrive, which may take
+    /// hours of virtual time. Traces run completely [default: 500ms; 15s for pools with an intent log, which is three
+    /// transaction groups]
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     pub(crate) runtime: Option<Span>,
 

@@ -149,6 +149,7 @@ fn facts(answer: &LifeAnswer) -> Option<String> {
             false => format!("Percentage Used is {} already.", digits(part.used_percent)),
         });
     }
+    facts.extend(few_writes(answer));
     facts.extend(buffered(answer));
     (!facts.is_empty()).then(|| format!("{}: {}", answer.drive, facts.join(" ")))
 }
@@ -176,6 +177,23 @@ fn slower(answer: &LifeAnswer, rate: f64) -> Option<String> {
             megabytes_a_second(asked)
         )
     })
+}
+
+/// Returns a note if a run writes too few bytes to know wear.
+fn few_writes(answer: &LifeAnswer) -> Option<String> {
+    let parts = answer.parts.iter();
+    let (part, few) = parts
+        .filter_map(|part| Some((part, part.few_writes.as_ref()?)))
+        .next()?;
+    let who = match answer.parts.len() {
+        1 => String::new(),
+        _ => format!(" of its member {}", part.name),
+    };
+    Some(format!(
+        "Wear{who} at this rate is not known: a run writes {}, and folding of the pSLC cache ({}) at the start would count as wear.",
+        bytes_decimal(few.written_gb * 1e9),
+        bytes_decimal(few.cache_gb * 1e9)
+    ))
 }
 
 /// Returns a note if a write buffer has not been full yet, so that the drives below it are not worn as they will be.

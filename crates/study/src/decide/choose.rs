@@ -16,6 +16,7 @@ use text::problem::Problems;
 use super::arrivals;
 use super::binds::{self, Binds};
 use super::cost;
+use super::few_writes;
 use super::life::{self, LifePart};
 use super::pauses;
 pub use super::place::{PLACES, of_clients};
@@ -369,7 +370,9 @@ fn measured(
     let (outcomes, slc_cache) = slc::run(&load, drive, &request.conditions, lab, go_on)?;
     let all: Vec<_> = outcomes.iter().collect();
     let tally = Tally::from_runs(&all);
-    let life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
+    let mut life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
+    let facts = load.facts(request.conditions.seeds);
+    few_writes::leave_out_wear(drive, &facts, &mut life.parts);
     let rated = life.parts.iter().filter_map(|part| part.years_to_rating());
     let years = rated.min_by(f64::total_cmp);
     let each: Vec<Tally> = outcomes

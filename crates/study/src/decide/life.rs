@@ -20,6 +20,7 @@ use tier::DriveConfig;
 
 use super::arrivals::{self, Completes};
 use super::buffer;
+use super::few_writes::{self, FewWrites};
 use super::read_only;
 use super::spread;
 use super::tally::Tally;
@@ -129,6 +130,9 @@ pub struct LifePart {
     pub passes: Vec<WearCrossing>,
     /// For a member below a write buffer that no run filled: the maximum that is destaged to it later; null otherwise.
     pub destaged: Option<DestageRate>,
+    /// Set if wear is not known, because the run writes too few bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub few_writes: Option<FewWrites>,
 }
 
 impl LifePart {
@@ -238,7 +242,10 @@ pub fn life(
     if let Some(load) = load {
         let offered = load.offered_iops().and(outcomes.as_deref());
         answer.completes = offered.and_then(arrivals::completes);
-        end_read_only(drive, load, &mut answer.parts);
+        read_only::end(drive, load, &mut answer.parts);
+        if let Some(facts) = &answer.load {
+            few_writes::leave_out_wear(drive, facts, &mut answer.parts);
+        }
     }
     Ok(answer)
 }
@@ -390,6 +397,7 @@ fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Li
         used_percent_a_year: a_year.map(|more| rounded(used + more)),
         passes: a_year.map_or_else(Vec::new, |more| passes(sheet, used, more, rate)),
         destaged: None,
+        few_writes: None,
     }
 }
 
@@ -503,24 +511,6 @@ pub fn is_assumed(kind: &str) -> bool {
 }
 
 /// Returns a drive at this rate of the host's writes, and of the medium's writes caused by them, in bytes per second.
-/// Ends the life of the parts that are read-only, if the load writes.
-fn end_read_only(drive: &DriveSheet, load: &Load, parts: &mut [LifePart]) {
-    let members = drive.named_members();
-    for (index, part) in parts.iter_mut().enumerate() {
-        let sheet = match &drive.pool {
-            Some(_) => members.get(index).map_or(drive, |(_, sheet)| sheet),
-            None => drive,
-        };
-        if let Some(written) = &mut part.written
-            && read_only::exceeded_limit(sheet).is_some()
-            && read_only::writes(load)
-        {
-            written.years_to_rating = Some(0.0);
-            written.years_to_rating_by_seed = Some([0.0; 2]);
-        }
-    }
-}
-
 #[cfg(test)]
 pub(super) fn worn(drive: &str, host: f64, caused: f64) -> LifePart {
     let sheet = catalogue::drive(drive).expect("built in");

@@ -22,6 +22,9 @@ use super::slo::{self, LimitMetric, LimitScope, Slo};
 /// Minimum share of the arriving I/Os that a drive must complete to keep up.
 pub const KEPT_UP: f64 = 0.97;
 
+/// Minimum total rate in I/Os per second, also for a rate in bytes.
+const LEAST_IOPS: f64 = 1.0;
+
 /// Rate on all drives, per second.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,8 +47,8 @@ impl OfferedRate {
             false => slo::count(text).map(OfferedRate::Iops),
         };
         match read {
-            Ok(rate) if rate.value() >= 1.0 && rate.value() <= 1e12 => Ok(rate),
-            _ => Err(String::from(help)),
+            Ok(rate) if rate.value() >= LEAST_IOPS && rate.value() <= 1e12 => Ok(rate),
+            _ => Err(format!("{help}; at least {LEAST_IOPS} IOPS")),
         }
     }
 
@@ -126,6 +129,22 @@ pub fn paced_jobs(
             bytes / weighted.sum::<f64>()
         }
     };
+    let asked: f64 = flows.iter().map(|flow| each * flow.weight).sum();
+    if asked < LEAST_IOPS * (1.0 - ROUNDING) {
+        let mean = flows
+            .iter()
+            .map(|flow| flow.weight * flow.bytes)
+            .sum::<f64>()
+            / flows.iter().map(|flow| flow.weight).sum::<f64>();
+        let what = format!(
+            "{option}: {} are {} IOPS of {} bytes, and the minimum is {LEAST_IOPS} IOPS ({} bytes per second)",
+            offered.words(),
+            text::digits::digits(asked),
+            mean.round(),
+            (mean * LEAST_IOPS).ceil(),
+        );
+        return Err(Problems::whole("command line", what));
+    }
     let mut total = 0.0;
     let mut first = None;
     let paced = flows.iter().map(|flow| {
@@ -297,6 +316,24 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn bytes_below_the_minimum_of_iops_are_refused() {
+        let before = jobs(named::text("nfs-sync").expect("it has a name"));
+        for (bytes, is_allowed) in [(1.0, false), (32_000.0, false), (32_768.0, true)] {
+            let paced = paced_jobs(&before, OfferedRate::Bytes(bytes), "--rate");
+            assert_eq!(paced.is_ok(), is_allowed, "{bytes}");
+            if let Err(problems) = paced {
+                let what = &problems.0[0].what;
+                assert!(
+                    what.contains("the minimum is 1 IOPS (32768 bytes per second)"),
+                    "{what}"
+                );
+            }
+        }
+        let refused = OfferedRate::read("0.5").expect_err("below 1");
+        assert!(refused.contains("at least 1 IOPS"), "{refused}");
     }
 
     #[test]

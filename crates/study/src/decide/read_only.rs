@@ -9,6 +9,7 @@ use model::media::Medium;
 use text::problem::Problems;
 use workload::job::{Job, Mix};
 
+use super::life::LifePart;
 use super::work::Load;
 use crate::review::Workload;
 
@@ -30,6 +31,24 @@ pub(super) fn writes(load: &Load) -> bool {
         Workload::Trace(trace) => {
             let mut ops = trace.records.iter().map(|record| record.request().op);
             ops.any(|op| op == Op::Write)
+        }
+    }
+}
+
+/// Ends the life of the parts that are read-only, if the load writes.
+pub(super) fn end(drive: &DriveSheet, load: &Load, parts: &mut [LifePart]) {
+    let members = drive.named_members();
+    for (index, part) in parts.iter_mut().enumerate() {
+        let sheet = match &drive.pool {
+            Some(_) => members.get(index).map_or(drive, |(_, sheet)| sheet),
+            None => drive,
+        };
+        if let Some(written) = &mut part.written
+            && exceeded_limit(sheet).is_some()
+            && writes(load)
+        {
+            written.years_to_rating = Some(0.0);
+            written.years_to_rating_by_seed = Some([0.0; 2]);
         }
     }
 }

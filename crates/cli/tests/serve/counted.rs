@@ -33,13 +33,17 @@ impl Rig {
         self.path().join("control")
     }
 
-    /// Serves with a script of these lines and a control socket.
+    /// Serves with a script of these lines, unless it is empty, and a control socket.
     fn serve(&self, drive: &str, script: &str, more: &[&str]) -> Server {
         let path = self.path().join("script");
         std::fs::write(&path, script).expect("written");
-        let (script, control) = (path.display().to_string(), self.control());
+        let (path, control) = (path.display().to_string(), self.control());
         let control = control.display().to_string();
-        let args = [&["--fault", &script, "--control", &control], more].concat();
+        let fault: &[&str] = match script {
+            "" => &[],
+            _ => &["--fault", &path],
+        };
+        let args = [fault, &["--control", &control], more].concat();
         serve_logged(self.path(), drive, &args)
     }
 

@@ -10,21 +10,11 @@
 
 use catalogue::DriveSheet;
 use model::media::Medium;
-use serde::Serialize;
 use tier::DriveConfig;
 
-use super::life::LifePart;
+use super::life_part::{FewWrites, LifePart};
 use super::work::LoadFacts;
 use crate::review::results::rounded;
-
-/// Bytes of a run that are too few to know wear.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct FewWrites {
-    /// Bytes that the host writes in a run, 10^9.
-    pub written_gb: f64,
-    /// Capacity of the pSLC cache, 10^9 bytes.
-    pub cache_gb: f64,
-}
 
 /// Returns the bytes that a pSLC cache holds; `None` without one.
 fn cache_bytes(config: &DriveConfig) -> Option<f64> {

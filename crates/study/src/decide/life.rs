@@ -20,7 +20,7 @@ use tier::DriveConfig;
 
 use super::arrivals::{self, Completes};
 use super::buffer;
-use super::few_writes::{self, FewWrites};
+use super::few_writes;
 use super::read_only;
 use super::spread;
 use super::tally::Tally;
@@ -28,9 +28,10 @@ use super::work::{Conditions, Load, LoadFacts};
 use crate::ledger::support;
 use crate::review::results::rounded;
 
-/// Days per year of a warranty, as makers count.
-pub(super) const DAYS: f64 = 365.0;
-pub(super) const DAY: f64 = 86_400.0;
+pub use super::life_part::{
+    Cycles, DestageRate, EnduranceRating, FewWrites, LifePart, WearCrossing, WriteLoad,
+};
+pub(super) use super::life_part::{DAY, DAYS};
 
 /// Share of a term by which a drive may reach its rating earlier and still last the term. Ratings have two or three
 /// digits and runs write whole blocks, so a drive that is written at its rating reaches it at 99.9 to 100.1 % of the
@@ -40,125 +41,6 @@ const TOLERANCE: f64 = 0.005;
 /// Checks whether a drive that reaches its rating after `years` lasts a term, with the tolerance of rounded ratings.
 pub fn lasts(years: f64, term: f64) -> bool {
     years >= term * (1.0 - TOLERANCE)
-}
-
-/// Rated endurance of a drive.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct EnduranceRating {
-    /// 10^12 bytes written.
-    pub tbw: f64,
-    /// Warranty in years; null if not published.
-    pub warranty_years: Option<f64>,
-    /// Drive writes per day over the warranty.
-    pub dwpd: Option<f64>,
-    /// Maximum continuous write rate for [`LifeAnswer::years`], 10^6 bytes per second.
-    pub lasting_mb_s: f64,
-    /// Kind: `spec`, `assumed`, ...
-    pub kind: &'static str,
-}
-
-/// Rated cycles of a NAND medium.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Cycles {
-    /// Program and erase cycles of a block.
-    pub rated: u32,
-    /// Kind: `spec`, `assumed`, ...
-    pub kind: &'static str,
-    /// Write amplification at which the rated bytes use up the rated cycles; null without a rating.
-    pub rated_write_amplification: Option<f64>,
-}
-
-/// Writes of a load.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct WriteLoad {
-    /// 10^6 bytes per second: mean, least and greatest of the seeds.
-    pub mb_s: [f64; 3],
-    /// Bytes programmed for each byte written; null if nothing was written.
-    pub write_amplification: Option<[f64; 3]>,
-    /// Drive writes per day.
-    pub dwpd: f64,
-    /// 10^12 bytes in [`LifeAnswer::years`].
-    pub tbw: f64,
-    /// Years until the rated bytes are written; null without a rating or without writes. 0 if the drive is read-only
-    /// and the load writes.
-    pub years_to_rating: Option<f64>,
-    /// Range of `years_to_rating` over seeds.
-    pub years_to_rating_by_seed: Option<[f64; 2]>,
-}
-
-/// When SMART's Percentage Used exceeds a value.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct WearCrossing {
-    /// The value in percent.
-    pub percent: f64,
-    /// Days from now.
-    pub day: f64,
-    /// Consequence of exceeding it.
-    pub then: String,
-}
-
-/// Maximum destaging to a member.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct DestageRate {
-    /// 10^6 bytes per second.
-    pub mb_s: f64,
-    /// Years until its rated bytes are written; null without a rating.
-    pub years_to_rating: Option<f64>,
-}
-
-/// Lifetime of a drive, or of a member of a pool.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct LifePart {
-    /// Name of the member, or of the drive.
-    pub name: String,
-    /// Catalogue name of the drive.
-    pub drive: String,
-    /// Bytes that a host can address.
-    pub capacity_bytes: u64,
-    /// Rating; null if none is published.
-    pub rating: Option<EnduranceRating>,
-    /// Rated cycles; null for media other than NAND.
-    pub cycles: Option<Cycles>,
-    /// Writes; null without a load.
-    pub written: Option<WriteLoad>,
-    /// Present Percentage Used.
-    pub used_percent: f64,
-    /// Increase of Percentage Used per year, as the model computes it; null if the medium does not wear or nothing is
-    /// written.
-    pub used_percent_a_year: Option<f64>,
-    /// When 100 and 105 percent are exceeded, or the value at which the drive throttles; empty if it does not wear.
-    pub passes: Vec<WearCrossing>,
-    /// For a member below a write buffer that no run filled: the maximum that is destaged to it later; null otherwise.
-    pub destaged: Option<DestageRate>,
-    /// Set if wear is not known, because the run writes too few bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub few_writes: Option<FewWrites>,
-}
-
-impl LifePart {
-    /// Returns the years until the rated bytes are written, including later destaging.
-    pub fn years_to_rating(&self) -> Option<f64> {
-        let now = self.written.as_ref()?.years_to_rating;
-        let later = self.destaged.as_ref().and_then(|it| it.years_to_rating);
-        now.into_iter().chain(later).min_by(f64::total_cmp)
-    }
-
-    /// Returns the years until the rated bytes are written; without a rating, until Percentage Used exceeds 100.
-    pub fn years(&self) -> Option<f64> {
-        let rated = self.years_to_rating();
-        rated.or_else(|| self.passes.first().map(|pass| pass.day / DAYS))
-    }
-
-    /// Returns the years that a new drive in this place lasts at the load, computed like [`LifePart::years`].
-    pub fn years_of_a_new_one(&self) -> Option<f64> {
-        let Some(rating) = &self.rating else {
-            return Some(100.0 / (self.used_percent_a_year? - self.used_percent));
-        };
-        let now = self.written.as_ref()?.mb_s[0];
-        let later = self.destaged.as_ref().map_or(0.0, |it| it.mb_s);
-        let rate = now.max(later);
-        (rate > 0.0).then(|| rating.tbw * 1e6 / rate / DAY / DAYS)
-    }
 }
 
 /// Results of one drive or pool.

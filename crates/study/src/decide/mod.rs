@@ -19,6 +19,7 @@ pub mod few_writes;
 pub mod fill;
 pub mod fleet;
 pub mod life;
+pub mod life_part;
 pub mod likeness;
 pub mod load;
 pub mod max;

@@ -9,7 +9,7 @@ use model::media::Medium;
 use text::problem::Problems;
 use workload::job::{Job, Mix};
 
-use super::life::LifePart;
+use super::life_part::LifePart;
 use super::work::Load;
 use crate::review::Workload;
 

@@ -197,7 +197,8 @@ pub fn smart(bytes: &[u8]) {
     );
     let first = report::decide::fleet::answer(&answer);
     assert!(first.chars().count() <= 160, "{first}");
-    let table = report::decide::fleet::table(&answer, None);
+    let tables = report::decide::fleet::tables(&answer);
+    let table = report::decide::table::text_of(&tables, None);
     let notes = report::decide::fleet::method(&answer, "drivelab life", None);
     assert!(
         table.lines().all(|line| line.chars().count() <= 80),

@@ -771,7 +771,7 @@ def choose(
     2
     >>> chats = dl.choose("p4800x-375", "kvcache", users=20, runtime="50ms", seeds=1)
     >>> chats.json()["asked"]["load"]["offered_iops"]
-    48.0
+    42.66
     """
     asked = _one_load(load, trace, users=users)
     if asked is None:

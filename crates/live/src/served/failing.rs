@@ -14,7 +14,7 @@ use std::path::Path;
 use model::Time;
 use model::data::{Bytes, Contents, DriveFault, Unreadable, Unwritable};
 use rustix::io::Errno;
-use tier::offline::{self, Damage, Images, RecoveredTiers, RecoveryInput};
+use tier::offline::Images;
 use tier::{DriveConfig, Kind, Pool, PoolConfig, Target};
 
 use super::disk::{MemberDisk, PoolDrive};
@@ -96,30 +96,28 @@ impl FallibleStores for PowerCutStores<'_> {
     }
 }
 
-/// The served tier that cannot be opened, the reason, and the host's errors.
-type OpeningFailure = (String, Damage, Vec<String>);
-
-/// Opens a pool, if necessary without members whose stores cannot be written. Also returns messages on them.
+/// Attempts an opening, if necessary again without members whose stores the host could not write. `errors` gets the
+/// host's errors.
 ///
 /// # Errors
-/// The pool cannot be opened.
-pub(super) fn open(
-    config: &PoolConfig<DriveConfig>,
-    start: &RecoveryInput<'_>,
-    stores: &mut impl FallibleStores,
-) -> Result<(RecoveredTiers, Vec<String>), OpeningFailure> {
-    let mut errors: Vec<String> = Vec::new();
+/// That of the first attempt: without the dropped members, the reason would be their absence.
+pub(super) fn repeat_without_failed<S: FallibleStores, T, E>(
+    stores: &mut S,
+    errors: &mut Vec<String>,
+    mut attempt: impl FnMut(&mut S, &[String]) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut first = None;
     loop {
-        match offline::open(config, start, stores) {
-            Ok(opened) => return Ok((opened, errors.iter().map(|it| dropped(it)).collect())),
-            Err((tier, damage)) => {
-                let failed = stores.drop_failed();
-                if failed.is_empty() {
-                    return Err((tier, damage, errors));
-                }
-                errors.extend(failed);
-            }
+        let error = match attempt(stores, errors) {
+            Ok(opened) => return Ok(opened),
+            Err(error) => first.take().unwrap_or(error),
+        };
+        let failed = stores.drop_failed();
+        if failed.is_empty() {
+            return Err(error);
         }
+        first = Some(error);
+        errors.extend(failed);
     }
 }
 

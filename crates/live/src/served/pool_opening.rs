@@ -22,7 +22,7 @@ use tier::{DriveConfig, Kind, PoolConfig, Target};
 use super::ServedDevice;
 use super::data::DriveData;
 use super::disk::MemberDisk;
-use super::failing::{self, FallibleStores, OfflineStores};
+use super::failing::{self, OfflineStores};
 use super::findings;
 use super::machine::Machine;
 use super::noted::{self, Note};
@@ -381,29 +381,24 @@ impl Setup {
             let made = offline::format(config, uuid, &mut images);
             made.and_then(|()| offline::open(config, &start, &mut images))
         } else {
-            // What the first attempt found; without the dropped members, the reason would be their absence.
-            let mut first = None;
-            loop {
-                // If one tier cannot be recovered, no tier is changed.
-                let mut stores = TrialStores::new(&mut images);
-                let trial = offline::open(config, &start, &mut stores);
-                let opened = match trial {
-                    Ok(trial) => {
-                        self.has_logs(config, folder, &trial, &failed)?;
-                        offline::open(config, &start, &mut images)
+            let opened =
+                failing::repeat_without_failed(&mut images, &mut failed, |images, failed| {
+                    // If one tier cannot be recovered, no tier is changed.
+                    let mut stores = TrialStores::new(images);
+                    match offline::open(config, &start, &mut stores) {
+                        Ok(trial) => match self.has_logs(config, folder, &trial, failed) {
+                            Ok(()) => offline::open(config, &start, images).map(Ok),
+                            Err(refused) => Ok(Err(refused)),
+                        },
+                        Err(_) if stores.is_incomplete() => {
+                            offline::open(config, &start, images).map(Ok)
+                        }
+                        Err(damage) => Err(damage),
                     }
-                    Err(_) if stores.is_incomplete() => offline::open(config, &start, &mut images),
-                    Err(damage) => break Err(first.unwrap_or(damage)),
-                };
-                let Err(damage) = opened else {
-                    break opened;
-                };
-                let damage = first.get_or_insert(damage).clone();
-                let gone = images.drop_failed();
-                if gone.is_empty() {
-                    break Err(damage);
-                }
-                failed.extend(gone);
+                });
+            match opened {
+                Ok(found) => Ok(found?),
+                Err(damage) => Err(damage),
             }
         };
         for (store, absent) in stores.iter_mut().zip(&images.absent) {

@@ -11,7 +11,7 @@ use std::io;
 use model::data::{Buffers, Bytes, DataBackedDrive, DriveFault, READY};
 use model::management::{Health, Lifetime, ManagedDrive, Refusal};
 use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
-use tier::offline::{RecoveredTiers, RecoveryInput};
+use tier::offline::{self, RecoveredTiers, RecoveryInput};
 use tier::{Drive, DriveConfig, Pool, PoolConfig};
 
 use super::disk::{MemberDisk, PoolDrive};
@@ -326,11 +326,15 @@ impl ServedPool {
         };
         let members = self.pool.members().iter();
         let were_dead: Vec<bool> = members.map(DataBackedDrive::is_dead).collect();
-        let opened = failing::open(&self.config, &start, &mut PowerCutStores(&mut self.pool));
+        let (config, mut failed) = (&self.config, Vec::new());
+        let mut stores = PowerCutStores(&mut self.pool);
+        let opened = failing::repeat_without_failed(&mut stores, &mut failed, |stores, _| {
+            offline::open(config, &start, stores)
+        });
         let lines = match opened {
-            Ok((recovered, failed)) => {
+            Ok(recovered) => {
                 let mut lines = findings::lines(&self.config, &recovered, false);
-                lines.extend(failed);
+                lines.extend(failed.iter().map(|it| failing::dropped(it)));
                 let dead = self.pool.members().iter().map(DataBackedDrive::is_dead);
                 let each = self.stores.iter_mut().zip(dead).zip(were_dead);
                 for ((store, dead), was_dead) in each {
@@ -345,7 +349,7 @@ impl ServedPool {
                 self.pool.restart(back, recovered.tiers(&self.config));
                 lines
             }
-            Err((tier, damage, failed)) => {
+            Err((tier, damage)) => {
                 let why = findings::damage(&self.config, &tier, damage);
                 let why = failing::because(why, &failed);
                 self.failure = Some(why.clone());

@@ -114,21 +114,23 @@ fn of_sizes(figure: &SizeFigure<'_>, answers: &[SizeAnswer]) -> Option<PageFigur
     Some(PageFigure::from_plot(&plot, caption))
 }
 
+/// Returns the figures of the minimum, and the others.
+fn readings(answer: &CheckAnswer) -> impl Iterator<Item = &BySeed> {
+    answer.minimum.iter().chain(&answer.figures)
+}
+
 /// Returns the page on a check: each figure of each drive as a bar, with the minimum.
 pub(super) fn check(check: &Check, answers: &[CheckAnswer], words: &PageText) -> String {
     let Some(first) = answers.first() else {
         return page(words, &[]);
     };
-    let of = |answer: &CheckAnswer| -> Vec<BySeed> {
-        let all = answer.minimum.iter().chain(&answer.figures);
-        all.cloned().collect()
-    };
-    let figures = of(first).into_iter().enumerate();
+    let figures = readings(first).enumerate();
     let figures = figures.filter(|(_, one)| one.reading.unit != "yes/no");
     let figures = figures.map(|(index, one)| {
         let reading = &one.reading;
         let values = answers.iter().map(|answer| {
-            let value = of(answer).get(index).and_then(|one| one.reading.value);
+            let value = readings(answer).nth(index);
+            let value = value.and_then(|one| one.reading.value);
             (&answer.drive, value)
         });
         let values: Vec<(&String, Option<f64>)> = values.collect();

@@ -72,7 +72,8 @@ pub(super) fn row(
     })
 }
 
-/// Reads a published value: a number, `[two, numbers]`, or a claim in words, in quotes if it is a number too.
+/// Reads a published value: a number, `[two, numbers]`, or the text of a claim. A claim that looks like a number is in
+/// quotes.
 fn published(cursor: &RowCursor<'_>) -> Option<PublishedValue> {
     let text = cursor.text("published");
     if let Ok(number) = text.parse() {
@@ -94,7 +95,7 @@ fn published(cursor: &RowCursor<'_>) -> Option<PublishedValue> {
     match numbers.as_deref() {
         Some([low, high]) if low < high => Some(PublishedValue::Range(*low, *high)),
         _ => {
-            let help = "a number, two rising numbers in brackets, or a claim in words";
+            let help = "a number, two rising numbers in brackets, or the text of a claim";
             cursor.add_problem("published", "`published` has an invalid value", help);
             None
         }

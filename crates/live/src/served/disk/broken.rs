@@ -257,6 +257,24 @@ mod tests {
         }
     }
 
+    /// The members that were dropped are not the reason.
+    #[test]
+    fn a_power_cut_that_no_member_outlives_has_the_reason_of_the_first_attempt() {
+        for pool in ["mirror(2*p4801x-100)", "raid5(3*p4801x-100)"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut client = written(pool, folder.path());
+            for member in ["p4801x-100.0", "p4801x-100.1", "p4801x-100.2"] {
+                break_store(member, Broken::Writes);
+            }
+            client.drive.power_cut(client.drive.now());
+            mend_all();
+            let (is, why) = condition(&mut client);
+            assert_eq!(is, Condition::Failed, "{pool}: {why}");
+            assert!(why.contains(" cannot be written ("), "{pool}: {why}");
+            assert!(!why.contains("missing"), "{pool}: {why}");
+        }
+    }
+
     /// Nothing replaces the only copy of the data.
     #[test]
     fn a_pool_that_needs_the_member_is_refused_with_the_reason() {

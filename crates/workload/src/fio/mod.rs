@@ -68,7 +68,7 @@ pub struct JobSet {
 /// Options before the first `--name` are global and also apply to the first file. Without `--name` and without files,
 /// they form one job. If `sections` are given, only these are read (`--section`). The first job of every further file
 /// waits for the jobs before it. Without files, jobs that give neither `direct` nor `buffered` are direct
-/// (decision 0212).
+/// (decision 0180).
 ///
 /// # Errors
 /// All problems in all inputs.

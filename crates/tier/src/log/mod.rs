@@ -186,6 +186,8 @@ pub struct IntentLog {
     /// Bytes of a slot of the main pool: of a record as it is stored.
     slot: u64,
     dirty_max: u64,
+    /// Maximum bytes of a write that is carried out as a whole, in whole records.
+    most_bytes: u64,
     dirty: u64,
     events: EventQueue,
     requests: Slab<LogRequest>,
@@ -240,6 +242,7 @@ impl IntentLog {
             record,
             slot,
             dirty_max: config.dirty_max(),
+            most_bytes: (config.dirty_max() / record).max(1) * record,
             dirty: 0,
             events: EventQueue::default(),
             requests: Slab::default(),

@@ -1,5 +1,6 @@
 //! Processing of a client's command: the software works on it, a write waits for free memory, reads records that it
-//! changes partly, makes records dirty and, if it must be durable, is committed.
+//! changes partly, makes records dirty and, if it must be durable, is committed. A write larger than the maximum of
+//! dirty bytes is carried out in parts, one after the other.
 //!
 //! A trim leaves records unchanged that it covers partly, and removes the data of the others. Write zeroes does the
 //! same, but writes zeroes to the partly covered ones.
@@ -38,6 +39,8 @@ pub(super) struct LogRequest {
     left: u32,
     /// Whether it has been delayed already.
     delayed: bool,
+    /// Bytes of a large write that follow those of `command`.
+    rest: u32,
 }
 
 /// A request that waits for a record to be read.
@@ -62,6 +65,7 @@ impl IntentLog {
             status: Status::Success,
             left: 0,
             delayed: false,
+            rest: 0,
         });
         let copy = match command.op.transfers() {
             true => Span::per_bytes(cpu.copy_ps, u64::from(command.bytes)),
@@ -234,18 +238,44 @@ impl IntentLog {
         }
     }
 
-    /// The software has worked on a write: the write waits after others for free memory, or continues.
+    /// The software has worked on a write, or a part has been carried out: the write waits after others for free
+    /// memory, or continues.
     pub(super) fn enter<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Tier);
         if self.suspended {
             self.refuse(now, request, way);
         } else if self.is_bare(&self.requests[request].command) {
             self.apply(now, request, way);
-        } else if self.is_full() || !self.held.is_empty() {
-            self.held.push_back(request);
         } else {
-            self.admit(now, request, way);
+            self.cut(request);
+            match self.is_full() || !self.held.is_empty() {
+                true => self.held.push_back(request),
+                false => self.admit(now, request, way),
+            }
         }
+    }
+
+    /// Limits a large write to its first part: no group can have more records than the maximum of dirty bytes, or the
+    /// main pool may lack free space for the group.
+    fn cut(&mut self, request: u32) {
+        let own = &mut self.requests[request];
+        let begin = own.command.offset / self.record * self.record;
+        let end = begin + self.most_bytes;
+        if own.command.op == Op::Write && own.command.end() > end {
+            let part = (end - own.command.offset) as u32;
+            own.rest = own.command.bytes - part;
+            own.command.bytes = part;
+        }
+    }
+
+    /// Continues a large write with its next part.
+    fn next_part<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
+        let own = &mut self.requests[request];
+        let done = own.command;
+        own.command.offset = done.end();
+        own.command.payload = done.payload.skip(done.bytes);
+        own.command.bytes = core::mem::take(&mut own.rest);
+        self.enter(now, request, way);
     }
 
     /// Whether a command writes no data, not even zeroes for a part of a record.
@@ -422,6 +452,11 @@ impl IntentLog {
             }
         }
         self.log(&command);
+        if self.requests[request].rest > 0 {
+            self.kick_group(now, way);
+            self.next_part(now, request, way);
+            return self.pump_all(way);
+        }
         let commits = match self.config.sync {
             SyncPolicy::Standard => command.fua,
             SyncPolicy::Always => true,

@@ -7,6 +7,9 @@
 //! Reads of blocks in memory use no drive. When few stripes are free, the stripe with the fewest live blocks among 4,096
 //! is read, and its live blocks move to the stripe that is being filled. It is free when they are durable there.
 //!
+//! A write that needs more free stripes or more log than cleaning can ever free, in a small pool, is carried out in
+//! parts, one after the other.
+//!
 //! Several nodes share the work. A log write crosses the network to each node with a copy, a stripe to each node with a
 //! part of it, parity included. All nodes together are one set of cores and one link ([`trip`]). The default
 //! settings are those of vSAN's Express Storage Architecture: see
@@ -93,6 +96,8 @@ struct StructuredRequest {
     status: Status,
     /// Number of parts that it waits for.
     left: u32,
+    /// Bytes of a large write that follow those of `command`.
+    rest: u32,
 }
 
 /// A log device: its size, its next position, and its writes in flight.
@@ -165,6 +170,8 @@ pub struct LogStructured {
     failed: Option<Status>,
     counts: StructuredCounts,
     spare: Vec<Vec<u32>>,
+    /// Maximum number of blocks of a write that is admitted as a whole.
+    most_blocks: u64,
 }
 
 impl LogStructured {
@@ -182,7 +189,7 @@ impl LogStructured {
         let logs: Vec<LogDevice> = children.iter().skip(1).map(log).collect();
         let least = logs.iter().map(|log| log.bytes).min().unwrap_or(0);
         let ps = nodes.network.ps_per_byte / u64::from(nodes.count.max(1));
-        LogStructured {
+        let mut tier = LogStructured {
             network: Network {
                 ps_per_byte: ps,
                 ..nodes.network.clone()
@@ -218,8 +225,23 @@ impl LogStructured {
             failed: None,
             counts: StructuredCounts::default(),
             spare: Vec::new(),
+            most_blocks: 0,
             config: config.clone(),
-        }
+        };
+        tier.most_blocks = tier.most_at_once(blocks);
+        tier
+    }
+
+    /// Returns the maximum number of blocks of a write for which cleaning can always make space. The client's blocks
+    /// fill all stripes but these, and one more may be partly filled.
+    fn most_at_once(&self, blocks: u64) -> u64 {
+        let per = u64::from(self.space.per());
+        let used = blocks.div_ceil(per) + 1 + u64::from(RESERVED);
+        let stripes = u64::from(self.space.stripes()).saturating_sub(used);
+        let log = self.log_bytes.saturating_sub(self.slack() + HEADER);
+        (stripes * per)
+            .min(log / u64::from(self.config.stored))
+            .max(1)
     }
 
     /// Attributes the time up to now to this part.
@@ -229,8 +251,14 @@ impl LogStructured {
         own.since = now;
     }
 
+    /// Completes a request, or holds it for its next part.
     fn finish<W: TierContext>(&mut self, request: u32, way: &mut W) {
-        let own = &self.requests[request];
+        let own = &mut self.requests[request];
+        if own.rest > 0 && own.status == Status::Success {
+            own.command.offset = own.command.end();
+            own.command.bytes = core::mem::take(&mut own.rest);
+            return self.hold(request);
+        }
         way.finish(own.command.id, own.status, own.anatomy);
         self.requests.release(request);
     }
@@ -269,6 +297,19 @@ impl LogStructured {
         HEADER + LogStructured::stored_blocks(command) * u64::from(self.config.stored)
     }
 
+    /// Lets a write wait for space; of a large write, only its first part.
+    fn hold(&mut self, request: u32) {
+        let own = &mut self.requests[request];
+        let (data, _) = LogStructured::blocks(&own.command);
+        if data.end - data.start > self.most_blocks {
+            let end = (data.start + self.most_blocks) * BLOCK;
+            let part = (end - own.command.offset) as u32;
+            own.rest = own.command.bytes - part;
+            own.command.bytes = part;
+        }
+        self.held.push_back(request);
+    }
+
     /// The owner's node has worked on a request.
     fn dispatch<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Tier);
@@ -282,7 +323,7 @@ impl LogStructured {
         if data.is_empty() && trimmed.is_empty() {
             return self.finish(request, way);
         }
-        self.held.push_back(request);
+        self.hold(request);
         self.admit(now, way);
     }
 
@@ -472,6 +513,7 @@ impl Tier for LogStructured {
             anatomy: Anatomy::ZERO,
             status: Status::Success,
             left: 0,
+            rest: 0,
         });
         let work = self.owner_work(command);
         let until = self.cores.book(now, work);

@@ -272,6 +272,88 @@ fn writes_fail_while_all_logs_are_gone_and_continue_when_they_return() {
     assert_eq!(succeed(&mut pool, Some(DriveFault::Returns)), 300);
 }
 
+/// Writes of each size from 1 MiB to 16 MiB, aligned and not; returns the number of completions within 20 s, and of
+/// writes.
+fn large_writes(
+    config: &LogStructuredConfig,
+    (drive, most_blocks): (u64, Option<u64>),
+    depth: usize,
+) -> (usize, usize) {
+    let config = pool(config, drive);
+    let mut tiers = config.build_tiers();
+    if let (Some(most), Some(crate::AnyTier::LogStructured(tier))) = (most_blocks, tiers.last_mut())
+    {
+        tier.most_blocks = most;
+    }
+    let members = config.members.iter();
+    let members = members.map(|it| it.drive.build(Precondition::Fresh, 1));
+    let mut pool = Pool::resume(&config, members.collect(), tiers, ());
+    let capacity = pool.capacity().bytes;
+    let sizes = [1, 2, 4, 8, 16].map(|it| it * MIB);
+    let writes = (0..10 * depth as u64).map(|it| {
+        let bytes = sizes[it as usize % 5];
+        let unit = if it % 2 == 0 { BLOCK } else { 512 };
+        let at = it * 7919 * unit % (capacity - bytes) / unit * unit;
+        Command::write(it as u32, at, bytes as u32)
+    });
+    let written: u64 = writes.clone().map(|it| u64::from(it.bytes)).sum();
+    let (mut now, mut ended, count) = (Time::ZERO, Vec::new(), 10 * depth);
+    let mut writes = writes.peekable();
+    let mut submitted = 0;
+    // Idle arrays and mirrors, and cleaning that frees nothing, have events without end.
+    let end = Time::ZERO + Span::from_ms(20_000);
+    while now < end && ended.len() < count {
+        while submitted - ended.len() < depth && writes.peek().is_some() {
+            pool.submit(now, writes.next().expect("there is one"));
+            submitted += 1;
+        }
+        now = pool.next_event();
+        if now != Time::NEVER {
+            pool.advance(now, now, &mut ended);
+        }
+    }
+    assert!(ended.iter().all(|it| it.status == Status::Success));
+    if let Some(crate::AnyTier::LogStructured(tier)) = pool.tiers().last() {
+        let logged = tier.counts.logged / u64::from(tier.config.stored) * BLOCK;
+        assert!(ended.len() < count || logged >= written, "{logged}");
+    }
+    (ended.len(), count)
+}
+
+/// A write may be larger than all space that cleaning can free, or than the logs.
+#[test]
+fn writes_larger_than_the_spare_space_complete() {
+    let tiny = LogStructuredConfig {
+        memory: 8 * MIB,
+        overhead: 0.3,
+        ..LogStructuredConfig::FREE
+    };
+    let coarse = LogStructuredConfig {
+        stripe: 2 << 20,
+        overhead: 0.4,
+        ..tiny.clone()
+    };
+    let packed = LogStructuredConfig {
+        stored: 1536,
+        ..tiny.clone()
+    };
+    for config in [&tiny, &coarse, &packed] {
+        for depth in [1, 64] {
+            for filled in [false, true] {
+                let config = LogStructuredConfig {
+                    filled,
+                    ..config.clone()
+                };
+                let (ended, count) = large_writes(&config, (8 * MIB, None), depth);
+                assert_eq!(ended, count, "depth {depth}, filled {filled}: {config:?}");
+            }
+        }
+    }
+    // Without parts, they wait for ever.
+    let (ended, count) = large_writes(&tiny, (8 * MIB, Some(u64::MAX)), 1);
+    assert!(ended < count);
+}
+
 #[test]
 fn a_small_log_beside_a_large_one_is_refused() {
     use crate::TierSettings;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 mod data;
 mod failing;
+mod large;
 mod lives;
 mod promises;
 mod recovery;

@@ -127,6 +127,7 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
             let array = ParityArrayConfig {
                 chunk: 8 << 10,
                 region: 16 << 10,
+                resync_rate: 0,
             };
             let all = (0..MEMBERS).map(slice).collect();
             vec![tier("top", Kind::Raid5(array), all)]

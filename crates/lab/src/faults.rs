@@ -5,6 +5,8 @@
 //! the ambient air. `serve` and `prove` have them. Examples of the former are a lost, misdirected or rotten write, an
 //! unreadable sector, and a flush without effect. A whole pool does not fail, only its members do.
 
+mod rebuild;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -15,6 +17,9 @@ use model::media::{Medium, MediumDrive, Precondition, Seeds};
 use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use serde::{Deserialize, Serialize};
 use tier::{Drive, DriveConfig, Pool};
+
+pub use self::rebuild::Rebuild;
+use self::rebuild::RebuildWatch;
 use workload::faults::{Fault, ScheduledFault, Timing};
 
 /// A fault of a drive, or of a pool member, in a run.
@@ -42,6 +47,8 @@ pub enum FaultKind {
     LosesPower,
     /// A member answers again, and its tier brings it up to date.
     Returns,
+    /// An empty drive takes the place of a member, and its tier brings all data to it.
+    Replaced,
     /// The next write of a member fails.
     FailsWrite,
     /// Every later command takes this much longer.
@@ -94,6 +101,7 @@ impl RunFault {
         match planned.fault {
             Fault::Dies
             | Fault::Returns
+            | Fault::Replaced
             | Fault::PowerCut
             | Fault::FailsWrite
             | Fault::Slow { .. }
@@ -109,6 +117,10 @@ impl RunFault {
             }
             Fault::Dies => one(FaultKind::Dies, "dies"),
             Fault::Returns => one(FaultKind::Returns, "returns"),
+            Fault::Replaced => {
+                rebuild::is_rebuilt(drive, member)?;
+                one(FaultKind::Replaced, "replaced")
+            }
             Fault::FailsWrite => one(FaultKind::FailsWrite, "fails a write"),
             Fault::PowerCut => Ok(vec![
                 befalls(at, FaultKind::LosesPower, "loses its power"),
@@ -186,6 +198,21 @@ pub(crate) trait FaultSupport: Device {
 
     /// Returns the number of a trigger that was hit; each is returned once.
     fn take_hit(&mut self) -> Option<u32>;
+
+    /// Whether a member lacks data that a tier must bring to it.
+    fn lacks(&self, _member: u16) -> bool {
+        false
+    }
+
+    /// Returns the bytes that the rebuild of a member has written to it, if one is running.
+    fn rebuilt_bytes(&self, _member: u16) -> Option<u64> {
+        None
+    }
+
+    /// Returns the bytes that the rebuild of a member still has to write.
+    fn rebuild_left(&self, _member: u16) -> u64 {
+        0
+    }
 }
 
 /// Applies a fault to a drive with its store.
@@ -203,7 +230,7 @@ fn befall_one(
         FaultKind::Refresh => drive.drive_mut().power_on(now),
         FaultKind::Dies => drive.befall(now, DriveFault::Dies),
         FaultKind::LosesPower => drive.befall(now, DriveFault::LosesPower),
-        FaultKind::Returns => drive.befall(now, DriveFault::Returns),
+        FaultKind::Returns | FaultKind::Replaced => drive.befall(now, DriveFault::Returns),
         FaultKind::FailsWrite => drive.befall(now, DriveFault::FailsWrite),
         FaultKind::Slow(by) => {
             let until = Time::NEVER;
@@ -234,6 +261,7 @@ impl FaultSupport for Pool<DataBackedDrive<Drive, NullContents>> {
         match what {
             // The tiers of the pool must know about it.
             FaultKind::Returns => Pool::befall(self, now, member, DriveFault::Returns),
+            FaultKind::Replaced => self.replace(now, member),
             what => self.with_member(member, |drive| befall_one(now, drive, what, draws)),
         }
     }
@@ -247,6 +275,18 @@ impl FaultSupport for Pool<DataBackedDrive<Drive, NullContents>> {
     fn take_hit(&mut self) -> Option<u32> {
         let members = self.members().len() as u16;
         (0..members).find_map(|member| self.with_member(member, DataBackedDrive::take_hit))
+    }
+
+    fn lacks(&self, member: u16) -> bool {
+        Pool::lacks(self, member)
+    }
+
+    fn rebuilt_bytes(&self, member: u16) -> Option<u64> {
+        self.rebuild(member).map(|it| it.copied)
+    }
+
+    fn rebuild_left(&self, member: u16) -> u64 {
+        Pool::rebuild_left(self, member)
     }
 }
 
@@ -286,6 +326,7 @@ pub(crate) struct FaultyDevice<D> {
     armed: usize,
     struck: TriggerLog,
     seed: u64,
+    rebuilds: RebuildWatch,
 }
 
 /// Creates a drive in this state with these faults. Without faults it behaves as a drive of [`Drive::new`].
@@ -295,7 +336,7 @@ pub(crate) fn suffering(
     seeds: Seeds,
     faults: &[RunFault],
     struck: &TriggerLog,
-) -> Box<dyn Device> {
+) -> Box<dyn RebuildingDevice> {
     let seed = seeds.run;
     match config {
         DriveConfig::Pool(pool) => {
@@ -341,6 +382,7 @@ impl<D: FaultSupport> FaultyDevice<D> {
             armed,
             struck: struck.clone(),
             seed,
+            rebuilds: RebuildWatch::default(),
         }
     }
 
@@ -353,9 +395,21 @@ impl<D: FaultSupport> FaultyDevice<D> {
     /// Applies a fault.
     fn happen(&mut self, now: Time, number: u32, fault: &RunFault) {
         let draws = draws(self.seed, number);
+        self.rebuilds.before(now, fault, &self.device);
         self.device.befall(now, fault.member, fault.what, draws);
+        self.look(now);
         if fault.trigger.is_some() {
             self.struck.add(now, &fault.called);
+        }
+    }
+
+    /// Checks whether a rebuild has ended.
+    #[inline]
+    fn look(&mut self, now: Time) {
+        if self.rebuilds.is_watching() {
+            for name in self.rebuilds.look(now, &self.device) {
+                self.struck.add(now, &format!("{name}: in sync"));
+            }
         }
     }
 
@@ -410,11 +464,13 @@ impl<D: FaultSupport> Device for FaultyDevice<D> {
         let mut reached = now;
         if self.device.next_event() == now {
             // Any event may hit a trigger.
-            let until = match self.armed {
-                0 => horizon.min(self.next_fault()),
-                _ => now,
+            let alone = self.armed == 0 && !self.rebuilds.is_watching();
+            let until = match alone {
+                true => horizon.min(self.next_fault()),
+                false => now,
             };
             reached = self.device.advance(now, until, done);
+            self.look(reached);
         }
         if self.armed > 0 {
             self.strike(reached);
@@ -441,6 +497,18 @@ impl<D: FaultSupport> Device for FaultyDevice<D> {
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         self.device.inspect(now, gauges);
+    }
+}
+
+/// A device that reports the rebuilds of its members.
+pub(crate) trait RebuildingDevice: Device {
+    /// Returns the rebuilds of a run that ended at `end`.
+    fn rebuilds(&self, end: Time) -> Vec<Rebuild>;
+}
+
+impl<D: FaultSupport> RebuildingDevice for FaultyDevice<D> {
+    fn rebuilds(&self, end: Time) -> Vec<Rebuild> {
+        self.rebuilds.ended(end, &self.device)
     }
 }
 

@@ -173,7 +173,11 @@ impl Lab {
             let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
             let (faults, struck) = (&scenario.faults, TriggerLog::default());
             let mut device = suffering(config, scenario.state, seeds, faults, &struck);
-            run_struck(&mut *device, scenario, &struck, go_on)
+            let outcome = run_struck(&mut *device, scenario, &struck, go_on)?;
+            Ok(Outcome {
+                rebuilds: device.rebuilds(outcome.end),
+                ..outcome
+            })
         })
     }
 

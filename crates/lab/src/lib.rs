@@ -24,6 +24,7 @@ mod start;
 mod work;
 
 pub use bench::Bench;
+pub use faults::Rebuild;
 pub use gauges::OverTime;
 pub use lab::{Lab, StandIn};
 pub use machine::Machine;

@@ -5,6 +5,7 @@ use statistics::{Histogram, ThreadOutcome};
 use workload::replay::SingleLatencies;
 
 use crate::act::tested::ActResult;
+use crate::faults::Rebuild;
 use crate::gauges::OverTime;
 use crate::member::MemberOutcome;
 use crate::phases::Phase;
@@ -30,6 +31,8 @@ pub struct Outcome {
     pub stopped: bool,
     /// Phases between the faults of [`crate::Scenario::faults`]; empty without faults.
     pub phases: Vec<Phase>,
+    /// Rebuilds of pool members that returned or were replaced ([`crate::Scenario::faults`]).
+    pub rebuilds: Vec<Rebuild>,
     /// Results that only this kind of work has.
     pub of: OutcomeDetail,
 }

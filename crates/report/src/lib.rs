@@ -11,6 +11,7 @@ mod over_time;
 pub mod page;
 mod phases;
 pub mod prove;
+mod rebuilds;
 pub mod replay;
 pub mod reproduce;
 pub mod sheets;

@@ -1,11 +1,12 @@
 //! A run in phases, between faults: a table, and JSON.
 
-use lab::Phase;
+use lab::{Outcome, Phase};
 use serde_json::{Value, json};
 use study::review::results::rounded;
 use text::terminal::{Width, folded, plain};
 
 use crate::cells::{align, latencies, significant};
+use crate::rebuilds;
 
 const WAYS: [&str; 2] = ["read", "write"];
 
@@ -54,12 +55,15 @@ pub(crate) fn table(phases: &[Phase], width: Width) -> String {
 
 /// Returns a table for each drive that had a fault.
 pub(crate) fn of_drives<'a>(
-    drives: impl Iterator<Item = (&'a str, &'a [Phase])>,
+    drives: impl Iterator<Item = (&'a str, &'a Outcome)>,
     width: Width,
 ) -> String {
-    let suffered = drives.filter(|(_, phases)| !phases.is_empty());
-    let tables =
-        suffered.map(|(name, phases)| format!("\nFaults of {name}:\n{}\n", table(phases, width)));
+    let suffered = drives.filter(|(_, outcome)| !outcome.phases.is_empty());
+    let tables = suffered.map(|(name, outcome)| {
+        let table = table(&outcome.phases, width);
+        let rebuilds = rebuilds::lines(&outcome.rebuilds);
+        format!("\nFaults of {name}:\n{table}\n{rebuilds}")
+    });
     tables.collect()
 }
 

@@ -16,7 +16,7 @@ use workload::replay::{Pace, SingleLatencies};
 use workload::trace::{Totals, Trace};
 
 use crate::cells::{PERCENTILES, align, grouped, latencies, significant};
-use crate::phases;
+use crate::{phases, rebuilds};
 
 /// Minimum number of samples of a band that is shown.
 const FEWEST: u64 = 10;
@@ -342,10 +342,7 @@ pub fn notes(rows: &[ReplayRow], trace: &Trace) -> Vec<String> {
 /// Returns the results between faults, if any occurred.
 pub fn between_faults(rows: &[ReplayRow], width: Width) -> String {
     let drives = rows.iter();
-    phases::of_drives(
-        drives.map(|row| (&*row.drive, &row.outcome.phases[..])),
-        width,
-    )
+    phases::of_drives(drives.map(|row| (&*row.drive, &row.outcome)), width)
 }
 
 /// Returns everything as JSON; described in `docs/traces.md`.
@@ -423,6 +420,9 @@ fn drive_json(row: &ReplayRow) -> Value {
     );
     if !outcome.phases.is_empty() {
         drive.insert("phases".into(), phases::json(&outcome.phases));
+    }
+    if !outcome.rebuilds.is_empty() {
+        drive.insert("rebuilds".into(), rebuilds::json(&outcome.rebuilds));
     }
     Value::Object(drive)
 }

@@ -159,6 +159,13 @@ fn is_found_by_returns() -> bool {
         ask(&mut live, &mut now, unit, Some(byte(unit)));
     }
     live.0.befall(now, 1, DriveFault::Returns);
+    // The client writes while the member is rebuilt.
+    for unit in (0..units).step_by(2).chain((0..units).step_by(2)) {
+        ask(&mut live, &mut now, unit, Some(byte(unit) ^ 0x80));
+    }
+    for unit in (0..units).step_by(2) {
+        ask(&mut live, &mut now, unit, Some(byte(unit)));
+    }
     if is_wrong(&mut live, &mut now, units) {
         return true;
     }
@@ -203,7 +210,11 @@ fn each_planted_bug_is_found() {
         plant(Some(bug));
         assert!(is_found_by_a_death(), "{bug:?}");
     }
-    for bug in [Bug::ReadsStaleColumns, Bug::SkipsStripes] {
+    for bug in [
+        Bug::ReadsStaleColumns,
+        Bug::SkipsStripes,
+        Bug::RebuildsWithoutWrites,
+    ] {
         plant(Some(bug));
         assert!(is_found_by_returns(), "{bug:?}");
     }

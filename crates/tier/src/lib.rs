@@ -42,6 +42,7 @@ mod pool;
 pub mod raid0;
 mod raidz;
 mod readcache;
+mod rebuild;
 pub mod record;
 #[cfg(test)]
 mod rig;
@@ -67,6 +68,7 @@ pub use parity::{ParityArray, ParityArrayConfig};
 pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Feed, Policy, ReadCache, ReadCacheConfig, Writes};
+pub use rebuild::RebuildProgress;
 pub use stripe::{Stripe, StripeConfig};
 pub use structured::{LogStructured, LogStructuredConfig, StructuredNodes};
 pub use writeback::{
@@ -141,6 +143,11 @@ pub trait Tier {
     /// A member below `child` responds again.
     fn returned<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
         let _ = (now, child, way);
+    }
+
+    /// The member that is `child` was replaced: it responds, and lacks all data.
+    fn replaced<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
+        self.returned(now, child, way);
     }
 
     /// For a tier that only distributes its addresses over its children: returns the parts of a range, each on one
@@ -454,6 +461,9 @@ macro_rules! tiers {
             fn returned<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
                 match self { $(AnyTier::$name(tier) => tier.returned(now, child, way),)* }
             }
+            fn replaced<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
+                match self { $(AnyTier::$name(tier) => tier.replaced(now, child, way),)* }
+            }
             fn read_offline(
                 &self,
                 at: u64,
@@ -536,6 +546,34 @@ impl AnyTier {
             AnyTier::Mirror(mirror) => mirror.in_sync(),
             AnyTier::Raid5(array) | AnyTier::Raid6(array) => array.in_sync(),
             _ => u32::MAX,
+        }
+    }
+
+    /// Whether a child lacks data that the tier must bring to it before the child is used again.
+    pub fn lacks(&self, child: Child) -> bool {
+        match self {
+            AnyTier::Raidz(raidz) => raidz.is_out(child),
+            tier => tier.in_sync() >> child.min(31) & 1 == 0,
+        }
+    }
+
+    /// Returns the progress of the rebuild or resync of a child, if there is one.
+    pub fn rebuild(&self) -> Option<RebuildProgress> {
+        match self {
+            AnyTier::Mirror(mirror) => mirror.rebuild(),
+            AnyTier::Raid5(array) | AnyTier::Raid6(array) => array.rebuild(),
+            AnyTier::Raidz(raidz) => raidz.rebuild(),
+            _ => None,
+        }
+    }
+
+    /// Returns the bytes that the rebuild still has to write.
+    pub fn rebuild_left(&self) -> u64 {
+        match self {
+            AnyTier::Mirror(mirror) => mirror.rebuild_left(),
+            AnyTier::Raid5(array) | AnyTier::Raid6(array) => array.rebuild_left(),
+            AnyTier::Raidz(raidz) => raidz.rebuild_left(),
+            _ => 0,
         }
     }
 }

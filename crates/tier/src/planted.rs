@@ -155,6 +155,8 @@ pub enum Bug {
     LeavesParity,
     /// Array with parity: every fourth stripe that a child has missed is not rebuilt.
     SkipsStripes,
+    /// Array with parity: writes of clients do not go to the child that is rebuilt.
+    RebuildsWithoutWrites,
     /// Array with parity: it opens with a child out although writes were in progress.
     OpensOverTheHole,
     /// Write-back cache: recovery takes a record that cannot be read as the end of the ring.
@@ -165,7 +167,7 @@ pub enum Bug {
 
 impl Bug {
     /// All planted bugs.
-    pub const ALL: [Bug; 76] = [
+    pub const ALL: [Bug; 77] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -239,6 +241,7 @@ impl Bug {
         Bug::ReadsStaleColumns,
         Bug::LeavesParity,
         Bug::SkipsStripes,
+        Bug::RebuildsWithoutWrites,
         Bug::OpensOverTheHole,
         Bug::EndsAtUnreadableRecord,
         Bug::EndsAtUnreadableBlock,

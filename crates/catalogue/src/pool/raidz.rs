@@ -14,5 +14,6 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     tier.children("members", 3..=255);
     Kind::Raidz(RaidzConfig {
         parity: tier.keys.count("parity", 1..=3, 1) as u16,
+        resync_rate: super::mirror::resync_rate(tier),
     })
 }

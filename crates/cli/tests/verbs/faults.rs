@@ -206,3 +206,74 @@ fn a_script_without_a_fault_is_refused() {
         assert!(said.contains(&path), "{said}");
     }
 }
+
+/// A member that misses writes is resynced or rebuilt while the client works: the output has its duration, and the
+/// client's figures during and after it.
+#[test]
+fn a_rebuild_is_shown_with_its_duration_and_load() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |pool: &str, member: &str, lines: &[&str]| {
+        let lines: Vec<String> = lines.iter().map(|it| it.replace("M:", member)).collect();
+        let path = script(&folder, &lines.join("\n"));
+        let job = "--name=a --ioengine=libaio --direct=1 --iodepth=4 --rw=randrw --bs=4k --size=256m \
+                   --norandommap --runtime=800ms --time_based";
+        let args = ["run", pool, "--fault", &path, "--output-format=json"];
+        let args: Vec<&str> = args.into_iter().chain(job.split_whitespace()).collect();
+        let output = drivelab(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_str::<Value>(text(&output.stdout)).expect("JSON")
+    };
+    let away = ["at 50ms M: dies", "at 100ms M: returns"];
+    for (pool, member) in [
+        ("mirror(2*p4801x-100)", "p4801x-100.1:"),
+        ("raid5(3*p4801x-100)", "p4801x-100.1:"),
+        ("raid6(4*p4801x-100)", "p4801x-100.0:"),
+        (
+            "intent-log(main=raidz(3*p4801x-100), log=p1600x-58; txg=50ms)",
+            "p4801x-100.2:",
+        ),
+    ] {
+        let json = run(pool, member, &away);
+        let rebuild = &json["rebuilds"][0];
+        assert_eq!(rebuild["in_sync"], true, "{pool}: {json:#}");
+        let (from, to) = (rebuild["from_s"].as_f64(), rebuild["to_s"].as_f64());
+        let phases = json["phases"].as_array().expect("phases");
+        let name = member.trim_end_matches(':');
+        let phase = |what: &str| {
+            let after = format!("{name}: {what}");
+            let found = phases.iter().find(|it| it["after"] == *after);
+            found.unwrap_or_else(|| panic!("{pool} {what}: {phases:#?}"))
+        };
+        // The phase from the return to the end of the rebuild has the client's figures during it.
+        assert_eq!(phase("returns")["from_s"].as_f64(), from, "{pool}");
+        assert_eq!(phase("in sync")["from_s"].as_f64(), to, "{pool}");
+        assert!(phase("returns")["read"]["p99_us"].is_number(), "{pool}");
+        assert!(
+            phase("in sync")["write"]["ios"].as_u64() > Some(100),
+            "{pool}"
+        );
+    }
+    // With a limit, a replaced member takes as long as its size and the limit say.
+    let slow = run(
+        "mirror(2*p4801x-100; resync_rate=200MB/s)",
+        "p4801x-100.1:",
+        &["at 50ms M: dies", "at 100ms M: replaced"],
+    );
+    let rebuild = &slow["rebuilds"][0];
+    assert_eq!(rebuild["in_sync"], false, "{rebuild:#}");
+    let rest = rebuild["remaining_s"].as_f64().expect("seconds");
+    assert!((450.0..550.0).contains(&rest), "{rebuild:#}");
+    let left = rebuild["bytes_left"].as_f64().expect("bytes");
+    assert!((99e9..1e11).contains(&left), "{rebuild:#}");
+}
+
+#[test]
+fn a_member_without_copies_cannot_be_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = script(&folder, "at 1ms p4801x-100.0: replaced\n");
+    let pool = "stripe(2*p4801x-100)";
+    let output = drivelab(&[&["run", pool, "--fault", &path], &JOB[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("nothing has a copy of the data"), "{said}");
+}

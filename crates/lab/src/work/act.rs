@@ -87,6 +87,7 @@ pub(crate) fn run(
         counted,
         stopped: played.stopped,
         phases: played.phases,
+        rebuilds: Vec::new(),
         of: OutcomeDetail::Act(Box::new(tested)),
     })
 }

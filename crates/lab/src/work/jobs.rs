@@ -64,6 +64,7 @@ pub(crate) fn run(
         counted: played.end.since(count_from),
         stopped: played.stopped,
         phases: played.phases,
+        rebuilds: Vec::new(),
         of: OutcomeDetail::Jobs,
     })
 }

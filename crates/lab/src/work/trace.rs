@@ -112,6 +112,7 @@ pub(crate) fn run(
         counted: over,
         stopped,
         phases: played.phases,
+        rebuilds: Vec::new(),
         of: OutcomeDetail::Trace(Box::new(ReplayResult {
             recorded: workload.recorded,
             singles: workload.singles,

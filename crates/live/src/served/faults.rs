@@ -11,6 +11,9 @@ use super::machine::Machine;
 use super::pooled::ServedPool;
 use workload::faults::Fault;
 
+/// Why a member cannot be replaced in a running server.
+const NOT_REPLACED: &str = "a server does not support `replaced`, because its members keep their data: use `dies` and `returns` here, or `replaced` in `run`";
+
 /// Message for a fault of a member that is requested for a whole drive.
 const OF_A_MEMBER: &str =
     "this fault applies only to a member of a pool that stores its data by member";
@@ -83,6 +86,7 @@ impl ServedDevice {
                 Err(self.name_a_member())
             }
             Fault::Rule(_) => fault.fits(self.bytes),
+            Fault::Replaced => Err(NOT_REPLACED.into()),
             Fault::Lies
             | Fault::FailsWrite
             | Fault::LosesWrite
@@ -140,6 +144,7 @@ impl ServedDevice {
             Ok::<_, String>((at, blocks.saturating_mul(block).min(bytes - at)))
         };
         let trouble = match *fault {
+            Fault::Replaced => return Err(NOT_REPLACED.into()),
             Fault::Dies => DriveFault::Dies,
             Fault::Returns => DriveFault::Returns,
             Fault::Lies => DriveFault::Lies,

@@ -67,10 +67,20 @@ impl Resync {
 
     /// Returns a message on a member that an array does not use any more.
     fn on_arrays(&mut self, config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Option<String> {
-        let out = newly_out(&mut self.out, &out_of_arrays(config, tiers))?;
+        let now_out = out_of_arrays(config, tiers);
+        if let Some(index) = self.out.iter().position(|it| !now_out.contains(it)) {
+            let (tier, child) = self.out.swap_remove(index);
+            let tier = usize::from(tier);
+            return Some(format!(
+                "{} is in sync with {} again",
+                findings::child(config, tier, child),
+                config.tiers[tier].name
+            ));
+        }
+        let out = newly_out(&mut self.out, &now_out)?;
         let tier = usize::from(out.0);
         Some(format!(
-            "{} continues without {}: it failed, or has missed writes. It is rebuilt after a power cut, or when the pool is opened again",
+            "{} continues without {}: it failed, or has missed writes. It is rebuilt when it returns, after a power cut, or when the pool is opened again",
             config.tiers[tier].name,
             findings::child(config, tier, out.1)
         ))
@@ -91,6 +101,7 @@ impl Resync {
         let mut copied = None;
         for (tier, it) in (0..).zip(tiers).take(config.tiers.len()) {
             let AnyTier::Mirror(mirror) = it else {
+                copied = copied.or(rebuilt(it).map(|(child, percent)| ((tier, child), percent)));
                 continue;
             };
             let known = |&(of, leg): &(u16, u16)| of == tier && !mirror.is_stale(leg);
@@ -125,6 +136,13 @@ impl Resync {
             name(leg)
         ))
     }
+}
+
+/// Returns the child of an array that is rebuilt, and the completed share in percent.
+fn rebuilt(tier: &AnyTier) -> Option<(u16, u64)> {
+    let progress = tier.rebuild()?;
+    let all = (progress.copied + tier.rebuild_left()).max(1);
+    Some((progress.child, progress.copied * 100 / all))
 }
 
 /// Returns a child that is out now and is not in `known`, and adds it there. Children that are no longer out are removed:

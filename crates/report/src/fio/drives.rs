@@ -33,7 +33,7 @@ pub fn print_drives(reports: &[Report], formats: Formats, width: Width) -> Strin
     if formats.normal {
         let _ = writeln!(out, "{}", table(reports, width));
         let drives = reports.iter();
-        let drives = drives.map(|it| (it.drive, &it.outcome.phases[..]));
+        let drives = drives.map(|it| (it.drive, it.outcome));
         out.push_str(&phases::of_drives(drives, width));
     }
     out

@@ -91,6 +91,7 @@ fn two_jobs() -> (Vec<Job>, Outcome) {
         counted: Span::from_seconds(4.0),
         stopped: false,
         phases: Vec::new(),
+        rebuilds: Vec::new(),
         of: lab::OutcomeDetail::Jobs,
     };
     (vec![first, second], outcome)

@@ -10,7 +10,7 @@ use super::json::{classes, percent, seconds, share_of_group, shares, trend};
 use super::number::{Unit, short};
 use super::rows::{self, FioRow, GroupWay, RowDirection, Samples};
 use super::{Report, VERSION, clock};
-use crate::phases;
+use crate::{phases, rebuilds};
 
 /// Appends the text that fio prints at the end of a run.
 pub(super) fn body(out: &mut String, report: &Report) {
@@ -61,6 +61,7 @@ fn between_faults(out: &mut String, report: &Report) {
     if !report.outcome.phases.is_empty() {
         let table = phases::table(&report.outcome.phases, None);
         let _ = write!(out, "\nFaults:\n{table}\n");
+        out.push_str(&rebuilds::lines(&report.outcome.rebuilds));
     }
 }
 

@@ -21,6 +21,8 @@ pub struct MirrorConfig {
     pub region: u64,
     /// Bytes copied at a time to a member that has returned: a multiple of 4096, not zero.
     pub copied: u32,
+    /// Maximum rate of a resync in bytes per second; 0 without a limit.
+    pub resync_rate: u64,
 }
 
 impl Default for MirrorConfig {
@@ -29,6 +31,7 @@ impl Default for MirrorConfig {
             reads: Reads::default(),
             region: 64 << 20,
             copied: 256 << 10,
+            resync_rate: 0,
         }
     }
 }

@@ -13,6 +13,7 @@ use model::time::Time;
 use super::{COPY, Child, LockedRange, Mirror, MirrorPurpose};
 use crate::TierContext;
 use crate::planted::{self, Bug};
+use crate::rebuild::RebuildProgress;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ResyncStep {
@@ -33,6 +34,8 @@ pub(super) struct ResyncCopy {
     bytes: u32,
     payload: Payload,
     step: ResyncStep,
+    /// Bytes copied so far.
+    copied: u64,
     /// Whether the resync has ended, except for a command in flight.
     pub(super) stopped: bool,
 }
@@ -63,6 +66,7 @@ impl Mirror {
             bytes: 0,
             payload: Payload::default(),
             step: ResyncStep::Seek,
+            copied: 0,
             stopped: false,
         });
         self.copy_on(now, way);
@@ -85,12 +89,16 @@ impl Mirror {
     }
 
     /// Continues the resync, if no command of it is in flight.
-    pub(super) fn copy_on<W: TierContext>(&mut self, _now: Time, way: &mut W) {
+    pub(super) fn copy_on<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        if self.copy_due() > now && self.copy_due() != Time::NEVER {
+            return;
+        }
         let Some(mut copying) = self.copying.take() else {
             return;
         };
         if copying.step == ResyncStep::Seek {
             self.seek(&mut copying, way);
+            self.pace.start(now, copying.bytes.into());
         }
         if copying.step == ResyncStep::Drain {
             let end = copying.at + u64::from(copying.bytes);
@@ -103,6 +111,14 @@ impl Mirror {
             }
         }
         self.copying = Some(copying);
+    }
+
+    /// Returns when the next chunk may start, if the resync waits for that.
+    pub(super) fn copy_due(&self) -> Time {
+        match &self.copying {
+            Some(copying) if copying.step == ResyncStep::Seek => self.pace.next(),
+            _ => Time::NEVER,
+        }
     }
 
     /// Takes the next marked chunk and locks it for writes; or ends the resync.
@@ -177,6 +193,35 @@ impl Mirror {
         let ends = self.used.iter().map(|it| it.offset + it.bytes);
         let end = ends.max().unwrap_or(0).max(1);
         Some((copying.leg, (copying.at * 100 / end).min(100)))
+    }
+
+    /// Returns the progress of the resync in bytes.
+    pub fn rebuild(&self) -> Option<RebuildProgress> {
+        let copying = self.copying.as_ref()?;
+        Some(RebuildProgress {
+            child: copying.leg,
+            copied: copying.copied,
+        })
+    }
+
+    /// Returns the bytes that the resync still has to copy.
+    pub fn rebuild_left(&self) -> u64 {
+        let Some(copying) = &self.copying else {
+            return 0;
+        };
+        let (mut from, mut left) = (copying.at, 0);
+        if matches!(copying.step, ResyncStep::Seek | ResyncStep::Flush) {
+            from += u64::from(copying.bytes);
+        }
+        let next = |from| match self.whole & (1 << copying.leg) {
+            0 => self.next_marked(from),
+            _ => self.next_used(from),
+        };
+        while let Some((at, end)) = next(from).filter(|&(at, _)| at < self.bytes) {
+            left += end.min(self.bytes) - at;
+            from = end;
+        }
+        left
     }
 
     /// Returns the number of mirror members.
@@ -256,6 +301,7 @@ impl Mirror {
                 way.buffers().release(copying.payload);
                 self.end_extent(COPY);
                 copying.step = ResyncStep::Seek;
+                copying.copied += u64::from(copying.bytes);
                 self.copying = well.then_some(copying);
                 self.send_waiting(now, way);
             }

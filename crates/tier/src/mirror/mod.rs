@@ -13,7 +13,7 @@
 //! - Data that one member cannot read is read from another, and written back.
 //!
 //! This follows Linux's md with a write-intent bitmap. The marks are in the label itself, so that one write of 4 KiB
-//! changes its whole content. Not modelled: a limit to the resync rate; clearing marks while the mirror is busy.
+//! changes its whole content. Not modelled: clearing marks while the mirror is busy.
 
 mod config;
 mod copying;
@@ -40,6 +40,7 @@ use super::labels::{self, Labels};
 use super::legs;
 use super::offline::{ChildImages, Damage};
 use super::planted::{self, Bug};
+use super::rebuild::Pace;
 use super::{Child, Tier, TierContext};
 
 /// Time without writes after which the members are flushed and all marks are cleared (the default delay of md's
@@ -111,8 +112,9 @@ pub struct Mirror {
     /// Writes and flushes that are done, but may not be acknowledged yet.
     unacknowledged: Vec<u32>,
     copying: Option<ResyncCopy>,
-    /// Bytes copied at a time.
+    /// Bytes copied at a time, and the rate limit.
     copied: u64,
+    pace: Pace,
     /// Members that wait for a resync; and members, waiting or being resynced, that need all data.
     returned: u32,
     whole: u32,
@@ -148,6 +150,7 @@ impl Mirror {
             unacknowledged: Vec::new(),
             copying: None,
             copied: config.copied.into(),
+            pace: Pace::new(config.resync_rate),
             returned: 0,
             whole: 0,
             barred: 0,
@@ -461,10 +464,13 @@ impl Tier for Mirror {
     }
 
     fn due(&self) -> Time {
-        self.rest_at
+        self.rest_at.min(self.copy_due())
     }
 
     fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        if self.rest_at > now {
+            return self.copy_on(now, way);
+        }
         self.rest_at = Time::NEVER;
         // Members that were stale at recovery.
         self.copy_next(now, way);
@@ -495,6 +501,11 @@ impl Tier for Mirror {
         }
     }
 
+    fn replaced<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
+        self.whole |= 1 << child;
+        self.returned(now, child, way);
+    }
+
     /// The ranges that the first member in sync loses: its data is copied to the others.
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
         let first = self.labels.readable().trailing_zeros() as usize;
@@ -513,6 +524,7 @@ impl Tier for Mirror {
         self.unacknowledged.clear();
         self.copying = None;
         (self.returned, self.whole) = (0, 0);
+        self.pace.reset();
         self.resting = 0;
         self.rest_at = Time::NEVER;
         self.labels.forget();

@@ -9,6 +9,7 @@ use model::device::Range;
 use model::engine::Slab;
 use model::time::Time;
 
+use super::rebuild::Rebuilding;
 use super::shape::ParityLayout;
 use super::{ParityArray, recover};
 use crate::labels::{self, Labels};
@@ -24,6 +25,8 @@ pub struct ParityArrayConfig<const PARITY: u16> {
     /// Bytes of each child per region, the unit of marking writes: a power of two, at least 4096. Larger if the marks
     /// would not fit into a label.
     pub region: u64,
+    /// Maximum rate of a rebuild in bytes per second; 0 without a limit.
+    pub resync_rate: u64,
 }
 
 /// Maximum number of children.
@@ -35,6 +38,7 @@ impl<const PARITY: u16> Default for ParityArrayConfig<PARITY> {
         ParityArrayConfig {
             chunk: 512 << 10,
             region: 64 << 20,
+            resync_rate: 0,
         }
     }
 }
@@ -77,6 +81,7 @@ impl<const PARITY: u16> TierSettings for ParityArrayConfig<PARITY> {
             resting: 0,
             disturbed: false,
             outgoing: Vec::new(),
+            rebuilding: Rebuilding::new(self.resync_rate, bytes),
         }
     }
 

@@ -7,17 +7,18 @@
 //!
 //! Parity is kept consistent over a crash as in a [mirror](super::mirror): a region is marked on the labels of all
 //! children before the first write to it, and parity of marked regions is recomputed ([`recover`]). A child that fails
-//! a write is out: labels record that before the write is acknowledged. It is rebuilt when the pool is opened again.
+//! a write is out: labels record that before the write is acknowledged. When it returns it is rebuilt, while the array is
+//! in use ([`rebuild`]) or when the pool is opened again.
 //!
 //! The write hole exists, as in md without a journal: a crash while a child is out may leave parity older than data.
 //! Data of the missing child in that stripe is then computed incorrectly. The durability guarantee states this. Labels
 //! record whether writes were in progress. If so, and data in marked stripes would have to be computed, the array is
 //! not opened ([`Damage::Hole`](super::offline::Damage::Hole)), as md does not start a dirty degraded array. It is
-//! opened only if a second parity confirms all of this data, or the loss is accepted. Not modelled: online rebuild (a
-//! child that returns stays out until the next opening), the stripe cache that combines writes, repair of unreadable
-//! data.
+//! opened only if a second parity confirms all of this data, or the loss is accepted. Not modelled: the stripe cache that combines writes,
+//! repair of unreadable data.
 
 mod config;
+mod rebuild;
 mod recover;
 mod shape;
 #[cfg(test)]
@@ -36,6 +37,7 @@ use model::device::Range;
 use model::engine::Slab;
 use model::time::{Span, Time};
 
+use self::rebuild::Rebuilding;
 use self::shape::ParityLayout;
 use self::work::StripeWork;
 use super::labels::Labels;
@@ -79,6 +81,8 @@ enum ParityPurpose {
     Label,
     /// The flush before marks are cleared.
     Rest,
+    /// The flush at the end of a rebuild.
+    RebuildFlush,
 }
 
 /// A RAID 5 or RAID 6 over its children.
@@ -104,6 +108,7 @@ pub struct ParityArray {
     outgoing: Vec<(u16, Command)>,
     /// The array was recovered, so its children have labels.
     recovered: bool,
+    rebuilding: Rebuilding,
 }
 
 impl ParityArray {
@@ -231,6 +236,7 @@ impl ParityArray {
 
     /// A child has missed a write, or does not respond.
     fn leave<W: TierContext>(&mut self, child: Child, way: &mut W) {
+        self.rebuilding.leave(child);
         self.labels.leave(child);
         self.pump(way);
     }
@@ -267,8 +273,9 @@ impl ParityArray {
     fn flush<W: TierContext>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
         self.requests[request].left = 1;
+        let stored = self.stored();
         for child in self.children() {
-            if self.labels.known.in_sync & (1 << child) == 0 {
+            if stored & (1 << child) == 0 {
                 self.requests[request].missed |= 1 << child;
                 continue;
             }
@@ -364,19 +371,25 @@ impl Tier for ParityArray {
             ParityPurpose::Work(work, column) => self.worked(now, (work, column), child, done, way),
             ParityPurpose::Label => self.label_done(now, child, done.status, way),
             ParityPurpose::Rest => self.rested(now, child, done.status, way),
+            ParityPurpose::RebuildFlush => self.rebuild_flushed(now, done.status, way),
         }
     }
 
     fn due(&self) -> Time {
-        self.rest_at
+        self.rest_at.min(self.rebuilding.due())
     }
 
     fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {
+        if self.rest_at > now {
+            return self.rebuild_on(now, way);
+        }
         self.rest_at = Time::NEVER;
+        // After a rebuild, marks may be left although no write is in progress.
+        let marked = self.labels.is_whole() && !self.labels.known.dirty.is_empty();
         let busy = !self.locked.is_empty() || !self.waiting.is_empty() || self.resting > 0;
         if busy || self.last_write + REST > now {
             self.rest_at = (self.last_write + REST).max(now + Span::from_ms(100));
-        } else if self.labels.known.busy {
+        } else if self.labels.known.busy || marked {
             self.disturbed = false;
             let in_sync = self.labels.known.in_sync;
             for child in self.children().filter(|it| in_sync & (1 << it) != 0) {
@@ -386,10 +399,17 @@ impl Tier for ParityArray {
         }
     }
 
-    /// The child may have missed writes without any command having been sent to it: it stays out until the next
-    /// opening.
-    fn returned<W: TierContext>(&mut self, _now: Time, child: Child, way: &mut W) {
-        self.leave(child, way);
+    /// The child may have missed writes without any command having been sent to it.
+    fn returned<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
+        self.rebuild_later(now, child, false, way);
+    }
+
+    fn replaced<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
+        self.rebuild_later(now, child, true, way);
+    }
+
+    fn used(&mut self, ranges: &[Range]) {
+        self.set_used(ranges);
     }
 
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
@@ -429,6 +449,7 @@ impl Tier for ParityArray {
         self.unacknowledged.clear();
         self.resting = 0;
         self.rest_at = Time::NEVER;
+        self.rebuilding.forget();
         self.labels.forget();
     }
 

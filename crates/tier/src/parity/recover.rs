@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use model::data::{Unreadable, Unwritable, field};
-use model::device;
 
 use super::ParityArray;
 use super::shape::PAGE;
@@ -54,13 +53,18 @@ pub(super) fn recover(
         match known {
             Some(own) => array.labels.known.dirty.add(&own.dirty),
             // An incomplete copy must not look like an old one.
-            None if legs::strip(bytes, child, below).is_err() => continue,
+            None if legs::strip(bytes, child, below).is_err() => {
+                array.rebuilding.barred |= 1 << child;
+                continue;
+            }
             None => {}
         }
         let copied = bring_up(&array, child, known.is_some(), below).unwrap_or_default();
         below.found(RecoveryFinding::Stale(child, copied));
-        if copied.is_some() {
-            now_in_sync |= 1 << child;
+        match copied {
+            Some(_) => now_in_sync |= 1 << child,
+            // It may lack more than marked regions.
+            None => array.rebuilding.barred |= 1 << child,
         }
     }
     legs.conclude(&mut array.labels, bytes, now_in_sync, below)?;
@@ -209,15 +213,9 @@ fn compute_parity(array: &ParityArray, in_sync: u32, below: &mut dyn ChildImages
 
 /// Returns the rows of the used data of each stripe.
 fn used(array: &ParityArray, below: &dyn ChildImages) -> Vec<Range<u64>> {
-    let (shape, end) = (array.shape, array.labels_at());
-    let rows = |it: &device::Range| {
-        let first = it.offset / shape.stripe() * shape.chunk;
-        let last = (it.offset + it.bytes).div_ceil(shape.stripe()) * shape.chunk;
-        first..last.min(end)
-    };
     match below.used() {
-        Some(used) => used.iter().map(rows).collect(),
-        None => core::iter::once(0..end).collect(),
+        Some(used) => used.iter().map(|it| array.rows_of(it)).collect(),
+        None => core::iter::once(0..array.labels_at()).collect(),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{DriveConfig, Kind, Member, MirrorConfig, PoolConfig, Target, TierCon
 
 const CHUNK: u32 = 16 << 10;
 
-fn config(parity: u16, children: u16) -> PoolConfig<DriveConfig> {
+pub(super) fn config(parity: u16, children: u16) -> PoolConfig<DriveConfig> {
     let bytes = 1 << 20;
     let drive = DriveConfig::Ram(RamConfig {
         bytes,
@@ -36,10 +36,12 @@ fn config(parity: u16, children: u16) -> PoolConfig<DriveConfig> {
         1 => Kind::Raid5(ParityArrayConfig {
             chunk: CHUNK,
             region,
+            resync_rate: 0,
         }),
         _ => Kind::Raid6(ParityArrayConfig {
             chunk: CHUNK,
             region,
+            resync_rate: 0,
         }),
     };
     let config = PoolConfig {
@@ -102,17 +104,17 @@ fn a_small_write_costs_what_it_costs_md() {
     assert_eq!(cost(1, 3, Command::write(0, 8192, 512)), (2, 2));
 }
 
-fn fill(rig: &mut Rig, config: &PoolConfig<DriveConfig>, salt: u64) {
+pub(super) fn fill(rig: &mut Rig, config: &PoolConfig<DriveConfig>, salt: u64) {
     for unit in 0..config.bytes() / u64::from(UNIT) {
         assert_eq!(rig.write(unit, byte(unit, salt)), Status::Success);
     }
 }
 
-fn byte(unit: u64, salt: u64) -> u8 {
+pub(super) fn byte(unit: u64, salt: u64) -> u8 {
     (unit * 7 + unit / 200 + salt) as u8 | 1
 }
 
-fn read(rig: &mut Rig, unit: u64) -> Result<u8, Status> {
+pub(super) fn read(rig: &mut Rig, unit: u64) -> Result<u8, Status> {
     use model::data::Buffers;
     let payload = rig.bytes.take(UNIT);
     let read = Command::read(0, unit * u64::from(UNIT), UNIT);
@@ -149,12 +151,9 @@ fn what_is_written_comes_back_whoever_is_out() {
                 "{unit} without {dead:?}"
             );
         }
-        // Units are written without them, then they return, stale: they are not read.
+        // Units are written without them: they are stale.
         for unit in (0..units).step_by(3) {
             assert_eq!(rig.write(unit, byte(unit, 1)), Status::Success);
-        }
-        for &member in &dead {
-            rig.pool.befall(rig.now, member, DriveFault::Returns);
         }
         let salt = |unit: u64| u64::from(unit.is_multiple_of(3));
         for unit in 0..units {
@@ -304,7 +303,6 @@ fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
         if stale {
             rig.pool.befall(rig.now, 3, DriveFault::Dies);
             assert_eq!(rig.write(0, byte(0, 0)), Status::Success);
-            rig.pool.befall(rig.now, 3, DriveFault::Returns);
             rig.rest();
         }
         let mut shelf = rig.shelf();

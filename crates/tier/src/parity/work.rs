@@ -22,6 +22,9 @@ enum Plan {
     Compute,
 }
 
+/// The request of a rebuild, which has none.
+const REBUILD: u32 = u32::MAX;
+
 /// A piece of work; columns are represented by one bit each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StripeWork {
@@ -189,8 +192,30 @@ impl ParityArray {
         self.pump(way);
     }
 
+    /// Computes rows of the child that is rebuilt, and writes them to it.
+    pub(super) fn rebuild_rows<W: TierContext>(
+        &mut self,
+        now: Time,
+        rows: core::ops::Range<u64>,
+        way: &mut W,
+    ) {
+        let chunk = self.shape.chunk;
+        let stripe = rows.start / chunk;
+        let bytes = (rows.end - rows.start) as u32;
+        let within = rows.start % chunk..rows.start % chunk + u64::from(bytes);
+        let mut work = self.work_of(REBUILD, stripe * self.shape.stripe(), bytes, within);
+        work.touched = self.columns_of(stripe, self.rebuilding.child());
+        let work = self.insert(work);
+        self.waiting.push_back(work);
+        self.start_waiting(now, way);
+    }
+
+    fn is_rebuild(&self, work: u32) -> bool {
+        self.works[work].request == REBUILD
+    }
+
     fn is_write(&self, work: u32) -> bool {
-        self.requests[self.works[work].request].command.op != Op::Read
+        !self.is_rebuild(work) && self.requests[self.works[work].request].command.op != Op::Read
     }
 
     fn may_start(&mut self, work: u32) -> bool {
@@ -212,7 +237,7 @@ impl ParityArray {
         let modify = this.touched.count_ones() + self.shape.parity as u32;
         let rest = data & !this.over;
         // Parities that must be correct afterwards.
-        let stored = self.columns_of(this.stripe, self.labels.known.in_sync) & !data;
+        let stored = self.columns_of(this.stripe, self.stored()) & !data;
         let may_modify = stored & !parity == 0 && parity != 0 && missing & this.touched == 0;
         let cheaper = missing == 0
             && parity.count_ones() == self.shape.parity as u32
@@ -261,7 +286,8 @@ impl ParityArray {
         if op == Op::Read {
             *self.cell(work, column) = way.buffers().take(bytes);
         }
-        let fua = op == Op::Write && self.requests[self.works[work].request].command.fua;
+        let writes = op == Op::Write && !self.is_rebuild(work);
+        let fua = writes && self.requests[self.works[work].request].command.fua;
         let command = Command {
             fua,
             payload: *self.cell(work, column),
@@ -310,6 +336,9 @@ impl ParityArray {
             return self.plan(now, work, way);
         }
         self.works[work].status = Status::Success;
+        if self.is_rebuild(work) {
+            return self.write_rebuilt(now, work, way);
+        }
         if !self.is_write(work) {
             self.compute_missing(work, way);
             self.give_read(work, way);
@@ -322,8 +351,7 @@ impl ParityArray {
         let this = &mut self.works[work];
         (this.writing, this.left) = (true, 1);
         let stripe = this.stripe;
-        let in_sync = self.labels.known.in_sync;
-        let stored = self.columns_of(stripe, in_sync);
+        let stored = self.columns_of(stripe, self.stored());
         let mut missed = 0;
         for column in bits(changed) {
             if stored & (1 << column) != 0 {
@@ -337,8 +365,47 @@ impl ParityArray {
         self.step(now, work, way);
     }
 
+    /// Writes the computed column to the child that is rebuilt.
+    fn write_rebuilt<W: TierContext>(&mut self, now: Time, work: u32, way: &mut W) {
+        self.compute_missing(work, way);
+        let this = &mut self.works[work];
+        (this.writing, this.left) = (true, 1);
+        let (touched, stripe, bytes) = (this.touched, this.stripe, (this.until - this.from) as u32);
+        for parity in bits(touched & !self.data_columns()) {
+            self.compute_parity(work, parity, bytes, way);
+        }
+        // If the child has failed meanwhile, its column is not written.
+        let is_written = touched & self.columns_of(stripe, self.rebuilding.child());
+        for column in bits(is_written) {
+            self.column(work, column, Op::Write, way);
+        }
+        self.step(now, work, way);
+    }
+
+    /// Computes a parity column from all data.
+    fn compute_parity<W: TierContext>(&mut self, work: u32, parity: u32, bytes: u32, way: &mut W) {
+        if self.cell(work, parity).buffer == 0 {
+            *self.cell(work, parity) = way.buffers().take(bytes);
+        }
+        let to = *self.cell(work, parity);
+        way.buffers().zero(to, bytes);
+        for column in bits(self.data_columns()) {
+            let from = *self.cell(work, column);
+            way.buffers()
+                .fold(from, to, self.factor(parity, column), bytes);
+        }
+    }
+
     fn written<W: TierContext>(&mut self, now: Time, work: u32, way: &mut W) {
         let this = self.works[work];
+        if self.is_rebuild(work) {
+            let status = if this.failed == 0 {
+                Status::Success
+            } else {
+                this.status
+            };
+            return self.end_work(now, work, status, way);
+        }
         let children = bits(this.failed).fold(0, |mask, column| {
             mask | 1 << self.shape.child(this.stripe, column.into())
         });
@@ -369,6 +436,10 @@ impl ParityArray {
         let this = self.works[work];
         self.locked.retain(|it| it.2 != work);
         self.works.release(work);
+        if this.request == REBUILD {
+            self.rebuilt(now, status, way);
+            return self.start_waiting(now, way);
+        }
         let request = &mut self.requests[this.request];
         if request.status == Status::Success {
             request.status = status;
@@ -490,16 +561,7 @@ impl ParityArray {
         let data = self.data_columns();
         let all = ((1_u64 << self.shape.children) - 1) as u32;
         for parity in bits(all & !data) {
-            if self.cell(work, parity).buffer == 0 {
-                *self.cell(work, parity) = way.buffers().take(bytes);
-            }
-            let to = *self.cell(work, parity);
-            way.buffers().zero(to, bytes);
-            for column in bits(data) {
-                let from = *self.cell(work, column);
-                way.buffers()
-                    .fold(from, to, self.factor(parity, column), bytes);
-            }
+            self.compute_parity(work, parity, bytes, way);
         }
         this.touched | all & !data
     }

@@ -28,7 +28,7 @@ use model::time::Time;
 use self::gauges::MemberGauges;
 use self::winner::TournamentTree;
 use super::config::{PoolConfig, Target};
-use super::{AnyTier, Child, ConcatConfig, Kind, Tier, TierContext, TierSettings};
+use super::{AnyTier, Child, ConcatConfig, Kind, RebuildProgress, Tier, TierContext, TierSettings};
 
 /// Receiver of a completion.
 #[derive(Clone, Copy, Debug)]
@@ -401,12 +401,53 @@ impl<D: Device, C: Contents, B: Buffers> Pool<DataBackedDrive<D, C>, B> {
             self.tell_of_return(now, ReturnedChild::Member(member));
         }
     }
+
+    /// A member was replaced at `now`: it responds, and its tiers bring all data to it.
+    pub fn replace(&mut self, now: Time, member: u16) {
+        self.below.members[usize::from(member)].befall(now, DriveFault::Returns);
+        self.below.look_at(usize::from(member));
+        self.tell_of_return(now, ReturnedChild::Replacement(member));
+    }
+
+    /// Whether a member lacks data that a tier must bring to it.
+    pub fn lacks(&self, member: u16) -> bool {
+        self.uses(member).any(|(tier, child)| tier.lacks(child))
+    }
+
+    /// Returns the progress of the rebuild of a member, if there is one.
+    pub fn rebuild(&self, member: u16) -> Option<RebuildProgress> {
+        self.uses(member).find_map(|(tier, child)| {
+            let progress = tier.rebuild()?;
+            (progress.child == child).then_some(progress)
+        })
+    }
+
+    /// Returns the bytes that the rebuild of a member still has to write to it.
+    pub fn rebuild_left(&self, member: u16) -> u64 {
+        let mut uses = self.uses(member);
+        let of = uses.find(|(tier, child)| tier.rebuild().is_some_and(|it| it.child == *child));
+        of.map_or(0, |(tier, _)| tier.rebuild_left())
+    }
+
+    /// Returns the tiers directly above a member, each with its child that is on the member.
+    fn uses(&self, member: u16) -> impl Iterator<Item = (&AnyTier, Child)> {
+        let tiers = self.tiers.iter().zip(&self.below.children);
+        tiers.flat_map(move |(tier, children)| {
+            let on_it = move |target: &Target| {
+                matches!(*target, Target::Slice { member: one, .. } if one == member)
+            };
+            let used = (0..).zip(children).filter(move |(_, it)| on_it(it));
+            used.map(move |(child, _)| (tier, child))
+        })
+    }
 }
 
 /// A returned component: a member, or a tier with a returned member.
 #[derive(Clone, Copy)]
 enum ReturnedChild {
     Member(u16),
+    /// A member that was replaced.
+    Replacement(u16),
     Tier(u16),
 }
 
@@ -416,12 +457,18 @@ impl<L: Device, B: Buffers> Pool<L, B> {
         for tier in 0..self.tiers.len() as u16 {
             for child in 0..self.below.children[usize::from(tier)].len() {
                 let stands_on_it = match (self.below.children[usize::from(tier)][child], what) {
-                    (Target::Slice { member, .. }, ReturnedChild::Member(index)) => member == index,
+                    (
+                        Target::Slice { member, .. },
+                        ReturnedChild::Member(index) | ReturnedChild::Replacement(index),
+                    ) => member == index,
                     (Target::Tier(below), ReturnedChild::Tier(index)) => below == index,
                     _ => false,
                 };
                 if stands_on_it {
-                    self.call(now, tier, |it, way| it.returned(now, child as Child, way));
+                    self.call(now, tier, |it, way| match what {
+                        ReturnedChild::Replacement(_) => it.replaced(now, child as Child, way),
+                        _ => it.returned(now, child as Child, way),
+                    });
                     self.carry(now);
                     self.tell_of_return(now, ReturnedChild::Tier(tier));
                 }

@@ -76,6 +76,8 @@ pub enum Fault {
     Dies,
     /// Member: answers again, with the data on its medium.
     Returns,
+    /// Member: an empty drive takes its place.
+    Replaced,
     /// Member: acknowledges all later flushes and FUA writes without executing them.
     Lies,
     /// Member: the next write fails.
@@ -126,6 +128,7 @@ pub const SYNTAX: &[&str] = &[
     "power-cut",
     "dies",
     "returns",
+    "replaced",
     "lies",
     "fails-write",
     "loses-write",
@@ -260,6 +263,7 @@ impl std::str::FromStr for Fault {
             ["power-cut"] => Fault::PowerCut,
             ["dies"] => Fault::Dies,
             ["returns"] => Fault::Returns,
+            ["replaced"] => Fault::Replaced,
             ["lies"] => Fault::Lies,
             ["fails-write"] => Fault::FailsWrite,
             ["loses-write"] => Fault::LosesWrite,
@@ -324,6 +328,7 @@ impl fmt::Display for Fault {
             Fault::PowerCut => f.write_str("power-cut"),
             Fault::Dies => f.write_str("dies"),
             Fault::Returns => f.write_str("returns"),
+            Fault::Replaced => f.write_str("replaced"),
             Fault::Lies => f.write_str("lies"),
             Fault::FailsWrite => f.write_str("fails-write"),
             Fault::LosesWrite => f.write_str("loses-write"),

@@ -108,7 +108,7 @@ fn raidz_and_mirror(tier: &IntentLogConfig, log: &DriveConfig) -> PoolConfig<Dri
     let mut drives = vec![ram(16 * MIB, 30); 5];
     drives.resize(7, log.clone());
     let kinds = [
-        Kind::Raidz(RaidzConfig { parity: 1 }),
+        Kind::Raidz(RaidzConfig::new(1)),
         Kind::Mirror(MirrorConfig {
             reads: Reads::First,
             ..MirrorConfig::default()

@@ -1,0 +1,150 @@
+//! Rebuilds and resyncs of pool members during a run: from the return or replacement of a member until its tiers have
+//! brought all data to it.
+//!
+//! A replaced member is a drive of the same model in the same initial state, not an erased one: its writes are as fast
+//! as those of the drive before it.
+
+use model::{Span, Time};
+use serde::{Deserialize, Serialize};
+use tier::{DriveConfig, Kind, Target};
+
+use super::{FaultKind, FaultSupport, RunFault};
+
+/// The rebuild of a member in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rebuild {
+    /// Name of the member.
+    pub member: String,
+    /// Time at which the member returned or was replaced.
+    pub from: Time,
+    /// Time at which the rebuild ended, the member failed again, or the run ended.
+    pub to: Time,
+    /// Whether the member was in sync at that time.
+    pub in_sync: bool,
+    /// Bytes that the rebuild has written to the member.
+    pub written: u64,
+    /// Bytes that it still had to write.
+    pub left: u64,
+}
+
+impl Rebuild {
+    /// Returns the length of the rebuild.
+    pub fn length(&self) -> Span {
+        self.to.since(self.from)
+    }
+
+    /// Returns the bytes per second that the rebuild has written; `None` if it has written nothing.
+    pub fn rate(&self) -> Option<f64> {
+        let seconds = self.length().seconds();
+        (self.written > 0 && seconds > 0.0).then(|| self.written as f64 / seconds)
+    }
+
+    /// Returns the seconds that an unfinished rebuild would still take at its rate.
+    pub fn remaining_seconds(&self) -> Option<f64> {
+        let rate = self.rate().filter(|_| !self.in_sync)?;
+        Some(self.left as f64 / rate)
+    }
+}
+
+/// The rebuilds of a run so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RebuildWatch {
+    /// Rebuilds in progress, with the index of their member.
+    current: Vec<(u16, Rebuild)>,
+    ended: Vec<Rebuild>,
+}
+
+impl RebuildWatch {
+    #[inline]
+    pub(super) fn is_watching(&self) -> bool {
+        !self.current.is_empty()
+    }
+
+    /// A fault is about to happen.
+    pub(super) fn before(&mut self, now: Time, fault: &RunFault, device: &impl FaultSupport) {
+        let Some(member) = fault.member else { return };
+        let ends = matches!(fault.what, FaultKind::Dies | FaultKind::LosesPower);
+        let begins = matches!(fault.what, FaultKind::Returns | FaultKind::Replaced);
+        if !ends && !begins {
+            return;
+        }
+        if let Some(index) = self.current.iter().position(|it| it.0 == member) {
+            let (_, rebuild) = self.current.swap_remove(index);
+            self.ended.push(unfinished(rebuild, now, member, device));
+        }
+        if begins {
+            let name = fault.called.rsplit_once(": ");
+            let rebuild = Rebuild {
+                member: name.map_or("", |it| it.0).to_owned(),
+                from: now,
+                to: now,
+                in_sync: false,
+                written: 0,
+                left: 0,
+            };
+            self.current.push((member, rebuild));
+        }
+    }
+
+    /// Updates the rebuilds in progress. Returns the members that are in sync now and to which something was written.
+    #[cold]
+    pub(super) fn look(&mut self, now: Time, device: &impl FaultSupport) -> Vec<String> {
+        let mut names = Vec::new();
+        let ended = &mut self.ended;
+        self.current.retain_mut(|(member, rebuild)| {
+            if device.lacks(*member) {
+                let written = device.rebuilt_bytes(*member);
+                rebuild.written = written.unwrap_or(rebuild.written);
+                return true;
+            }
+            if rebuild.written > 0 {
+                (rebuild.to, rebuild.in_sync) = (now, true);
+                names.push(rebuild.member.clone());
+                ended.push(rebuild.clone());
+            }
+            false
+        });
+        names
+    }
+
+    /// Returns the rebuilds of a run that ended at `end`.
+    pub(super) fn ended(&self, end: Time, device: &impl FaultSupport) -> Vec<Rebuild> {
+        let current = self.current.iter();
+        let current = current.map(|(member, it)| unfinished(it.clone(), end, *member, device));
+        self.ended.iter().cloned().chain(current).collect()
+    }
+}
+
+/// Returns the rebuild as it is at `now`.
+fn unfinished(mut rebuild: Rebuild, now: Time, member: u16, device: &impl FaultSupport) -> Rebuild {
+    rebuild.to = now.max(rebuild.from);
+    rebuild.left = device.rebuild_left(member);
+    rebuild
+}
+
+/// Checks whether the tiers of a member could bring all its data to an empty drive.
+///
+/// # Errors
+/// Why they could not.
+pub(super) fn is_rebuilt(drive: &DriveConfig, member: Option<u16>) -> Result<(), String> {
+    let (DriveConfig::Pool(pool), Some(member)) = (drive, member) else {
+        return Ok(());
+    };
+    let is_on =
+        |target: &Target| matches!(*target, Target::Slice { member: one, .. } if one == member);
+    let above = pool.tiers.iter().filter(|it| it.children.iter().any(is_on));
+    for tier in above {
+        let has_copies = matches!(
+            tier.kind,
+            Kind::Mirror(_) | Kind::Raid5(_) | Kind::Raid6(_) | Kind::Raidz(_)
+        );
+        if !has_copies {
+            return Err(format!(
+                "nothing has a copy of the data of this member: it is part of {}, a {}; `replaced` needs a member of a mirror, raid5, raid6 or raidz",
+                tier.name,
+                tier.kind.word()
+            ));
+        }
+    }
+    Ok(())
+}

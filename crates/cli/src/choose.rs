@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use lab::Lab;
 use report::decide::{self, view};
 use study::decide::choose::{self, Candidate, ChooseAnswer, ChooseRequest, Measure, Unfit};
+use study::decide::feasibility;
 use study::decide::likeness::{self, Likeness};
 use study::decide::named;
 use study::decide::price_list;
@@ -36,6 +37,10 @@ use crate::replay::BeyondArg;
 use crate::screen;
 use crate::stop::ImmediateStop;
 use crate::zil;
+
+mod place;
+
+use place::{PLACES, backing_pool};
 
 /// Drives and pools that meet a load and its limits, and the recommended drive
 #[derive(clap::Args)]
@@ -88,7 +93,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIMITS")]
     slo: Option<String>,
 
-    /// Total rate on every drive: 50k (IOPS), 300MB/s, or max for each drive's own maximum [default: the iops or bw
+    /// Total rate on every drive: 50k (IOPS), 300MB/s, 20GB/day, or max: each drive's own maximum. [default: the iops or bw
     /// of --slo, otherwise max; slog: max, then half of the fastest drive's rate on all]
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["trace", "users"])]
     rate: Option<RateArg>,
@@ -254,7 +259,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             by,
         )
     })?;
-    let is_met = answer.candidates.iter().any(|one| one.meets);
+    let is_met = answer.candidates.iter().any(Candidate::is_met);
     let none = || Failure::Verdict(String::from("no drive is within all limits"));
     is_met.then_some(()).ok_or_else(none)
 }
@@ -360,14 +365,6 @@ fn print(
     limit::show(&view, args.json, &args.csv, &args.output)
 }
 
-/// A place in a pool: its argument, its name, and the option for the rest of the pool.
-const PLACES: [(&str, &str, &str); 4] = [
-    ("slog", "slog", "--main"),
-    ("vsan-cache", "vsan-cache", "--capacity"),
-    ("cache", "vsan-cache", "--capacity"),
-    ("read-cache", "read-cache", "--main"),
-];
-
 fn read(
     args: &Args,
     zil: Option<&ZilStatistics>,
@@ -455,12 +452,15 @@ fn paced(
     load: Load,
     slo: &Slo,
 ) -> Result<Load, Problems> {
-    match (args.rate, zil.and_then(ZilStatistics::rate)) {
-        (Some(RateArg::At(rate)), _) => load.at_rate(rate),
-        (Some(RateArg::Max), _) => Ok(load),
-        (None, Some(rate)) => zil::paced(load, rate),
-        (None, None) => Ok(load.at_rate_of(slo)),
-    }
+    let (load, option) = match (args.rate, zil.and_then(ZilStatistics::rate)) {
+        (Some(RateArg::At(rate)), _) => (load.at_rate(rate)?, Some("--rate")),
+        (Some(RateArg::Max), _) => (load, None),
+        (None, Some(rate)) => (zil::paced(load, rate)?, Some("--zilstat")),
+        (None, None) if args.load.users.is_some() => (load, Some("--users")),
+        (None, None) => (load.at_rate_of(slo), None),
+    };
+    feasibility::check(&load, slo, option)?;
+    Ok(load)
 }
 
 /// Returns an unfit drive, with the reason.
@@ -522,7 +522,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> CandidateSet {
     names.extend(args.like.clone());
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    let behind = backing_pool(args, place, problems);
+    let behind = backing_pool([&args.main, &args.capacity], place, problems);
     if args.overwrite && place.is_none_or(|(place, _)| place != "slog") {
         let what = "--overwrite is for the load of a log only";
         let help = "use it with `choose slog DRIVE...`";
@@ -559,39 +559,4 @@ fn candidates(args: &Args, problems: &mut Problems) -> CandidateSet {
         problems.0.extend(of_all.0);
     }
     found
-}
-
-/// Returns the rest of the pool, as the place's option gives it. An option of another place, or without a place, is a
-/// problem.
-fn backing_pool(
-    args: &Args,
-    place: Option<(&str, &str)>,
-    problems: &mut Problems,
-) -> Option<String> {
-    let asked = place.map(|(_, option)| option);
-    for (option, given, places) in [
-        ("--main", &args.main, "slog or read-cache"),
-        ("--capacity", &args.capacity, "vsan-cache"),
-    ] {
-        if given.is_some() && asked != Some(option) {
-            let what = match place {
-                Some((place, _)) => format!("{option} does not apply to {place}"),
-                None => format!("{option} applies to drives for a part of a pool only"),
-            };
-            let help = format!("use {option} with `choose {places} DRIVE...`");
-            problems.0.push(on_command_line(what, help));
-        }
-    }
-    let (place, option) = place?;
-    let (given, example) = match option {
-        "--main" => (&args.main, "raidz(6*exos-x18-16tb; parity=2)"),
-        _ => (&args.capacity, "3*d7-p5510-3840"),
-    };
-    if given.is_none() {
-        problems.0.push(on_command_line(
-            format!("choose {place}: {option} is missing"),
-            format!("{option} '{example}' or another pool or drive"),
-        ));
-    }
-    given.clone()
 }

@@ -85,9 +85,12 @@ impl LoadArgs {
         }
         if self.users.is_some() && self.load.is_none() {
             let what = "--users: a job file or a trace does not define the load of one user";
-            problems
-                .0
-                .push(on_command_line(what, "name a load: --load kvcache"));
+            let with = named::with_users().join(", ");
+            let help = format!(
+                "give the total rate instead, such as --rate 6k for 200 users of 30 IOPS each, where the subcommand has \
+                 --rate; with --load, {with} define users"
+            );
+            problems.0.push(on_command_line(what, help));
         }
         let load = self.of_file(&host, usual, problems);
         let load = load.and_then(|load| self.of_users(load, problems));

@@ -17,7 +17,7 @@ use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load, counted_for};
 use study::decide::writing::WriteAmount;
-use study::decide::{life, likeness, named};
+use study::decide::{feasibility, life, likeness, named};
 use study::review::{UserWorkload, Workload};
 use text::problem::Problems;
 
@@ -355,17 +355,21 @@ pub(crate) struct Choice {
 impl Choice {
     /// Returns the load at the requested rate, or at the rate that the limits require.
     fn paced(&self, load: Load, slo: &Slo) -> Result<Load, Problems> {
-        match self.rate.as_deref() {
+        let (load, option) = match self.rate.as_deref() {
             Some(_) if self.users.is_some() => {
-                Err(of_argument("users: rate is given too", "one of them"))
+                return Err(of_argument("users: rate is given too", "one of them"));
             }
-            Some("max") => Ok(load),
+            Some("max") => (load, None),
             Some(rate) => {
                 let wrong = |help| of_argument(format!("rate: {rate}"), help);
-                load.at_rate(OfferedRate::read(rate).map_err(wrong)?)
+                let paced = load.at_rate(OfferedRate::read(rate).map_err(wrong)?)?;
+                (paced, Some("rate"))
             }
-            None => Ok(load.at_rate_of(slo)),
-        }
+            None if self.users.is_some() => (load, Some("users")),
+            None => (load.at_rate_of(slo), None),
+        };
+        feasibility::check(&load, slo, option)?;
+        Ok(load)
     }
 
     /// Returns the ranking criterion: the requested one, or the program's default.
@@ -468,7 +472,7 @@ pub(crate) fn chosen(
     }
     Ok(Answer::new(
         &view,
-        answer.candidates.iter().any(|one| one.meets),
+        answer.candidates.iter().any(Candidate::is_met),
         repeats,
     ))
 }

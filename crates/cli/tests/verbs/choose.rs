@@ -435,3 +435,49 @@ fn a_price_list_without_a_price_is_refused() {
         assert!(said.contains(name) && said.contains("p4800x-375"), "{said}");
     }
 }
+
+/// Contradictory options are the user's, not a failure of drives: nothing runs.
+#[test]
+fn a_limit_above_the_rate_is_refused_with_both_options() {
+    let asked = |options: &[&str]| {
+        let output = drivelab(&[&["choose", "p4800x-375"], options].concat());
+        let said = text(&output.stderr).to_owned();
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {said}");
+        assert!(output.stdout.is_empty(), "{options:?}");
+        said
+    };
+    let oltp = |rest: &[&str]| asked(&[&["--load", "oltp"], rest].concat());
+    let said = oltp(&["--slo", "p99<1ms,iops>50k", "--rate", "20k"]);
+    assert!(
+        said.contains("iops > 50k contradicts --rate: at most 20 k IOPS arrive"),
+        "{said}"
+    );
+    let said = oltp(&["--slo", "bw>10GB/s", "--rate", "20GB/day"]);
+    assert!(said.contains("contradicts --rate"), "{said}");
+    let said = asked(&["--load", "kvcache", "--users", "2", "--slo", "iops>5k"]);
+    assert!(said.contains("contradicts --users"), "{said}");
+    let said = asked(&["--profile", "4k70r", "--users", "200"]);
+    assert!(said.contains("give the total rate instead"), "{said}");
+}
+
+/// A rate per day is that of `life --writes`, and a capacity is a limit.
+#[test]
+fn a_rate_may_be_a_day_and_a_drive_may_have_to_be_large() {
+    let rest =
+        "choose p4800x-375 p4510-1000 --profile 4k0r --slo capacity>900GB --seeds 1 --json --rate";
+    let of = |rate: &str| {
+        let words: Vec<&str> = rest.split(' ').chain([rate]).collect();
+        let output = drivelab(&words);
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        found
+    };
+    let found = of("34.56GB/day");
+    assert_eq!(found["answers"]["best"][0]["drive"], "p4510-1000");
+    assert_eq!(found["answers"], of("400kB/s")["answers"]);
+    let small = &found["answers"]["candidates"][1];
+    assert_eq!(
+        (&small["drive"], &small["meets"]),
+        (&"p4800x-375".into(), &false.into())
+    );
+    assert_eq!(small["readings"][0]["value"], 375.083606016);
+}

@@ -334,7 +334,7 @@ pub fn table_of_s3(rows: &[TableRow]) -> Table {
 struct CandidateRow<'a> {
     drive: &'a str,
     model: &'a str,
-    meets: bool,
+    meets: Option<bool>,
     limit: Option<&'a str>,
     value: Option<f64>,
     low: Option<f64>,

@@ -45,13 +45,21 @@ fn slc_cache(cache: SlcUse) -> String {
     format!("{when} {} GB", digits(cache.gb))
 }
 
+/// Returns whether a drive meets the limits, as text.
+const fn meets(meets: Option<bool>) -> &'static str {
+    match meets {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "not run in full",
+    }
+}
+
 /// Columns that only some answers have.
 struct OptionalColumns<'a> {
     request: &'a ChooseRequest,
     /// Arrival rate in I/Os per second.
     paced: Option<f64>,
     own_maximum: bool,
-    screened: bool,
     binds: bool,
     cache: bool,
     pools: bool,
@@ -63,7 +71,6 @@ impl OptionalColumns<'_> {
         let words = |name: &str| AnswerColumn::words(name);
         let figures = |name: &str| AnswerColumn::figures(name);
         let mut header = vec![words("drive"), words("meets").headed("meets the limits")];
-        header.extend(self.screened.then(|| figures("run")));
         let limits = request.slo.limits.iter();
         header.extend(limits.map(|limit| figures(&limit.text)));
         header.push(figures("room").headed("room to the limit"));
@@ -100,12 +107,7 @@ impl OptionalColumns<'_> {
 
     fn row(&self, one: &Candidate) -> Vec<String> {
         let none = || String::from("-");
-        let mut cells = vec![
-            one.drive.clone(),
-            String::from(if one.meets { "yes" } else { "no" }),
-        ];
-        let run = if one.screened { "short" } else { "full" };
-        cells.extend(self.screened.then(|| String::from(run)));
+        let mut cells = vec![one.drive.clone(), String::from(meets(one.meets))];
         cells.extend(one.readings.iter().map(reading_within));
         let (iops, [least, most]) = match &one.own_maximum {
             Some(own) => (own.iops, own.iops_by_seed),
@@ -150,7 +152,6 @@ pub fn tables(request: &ChooseRequest, answer: &ChooseAnswer) -> Vec<AnswerTable
         request,
         paced: request.load.offered_iops(),
         own_maximum: any(|one| one.own_maximum.is_some()),
-        screened: any(|one| one.screened),
         binds: any(|one| one.binds.is_some()),
         cache: any(|one| one.slc_cache.is_some()),
         pools: any(|one| one.promise.is_some()),
@@ -300,7 +301,7 @@ pub fn method(
     );
     lines.push(paragraph("", &how, width));
     // If no candidate is within the limits, the answer states that.
-    if answer.candidates.iter().any(|one| one.meets) {
+    if answer.candidates.iter().any(Candidate::is_met) {
         lines.extend(unknown(answer).map(|unknown| paragraph("", &unknown, width)));
     }
     lines.extend(

@@ -14,7 +14,7 @@ use super::{percent, reading};
 
 /// Returns the verdict, then ties over seeds, the best by other criteria, and what the runs do not show.
 pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Vec<String> {
-    let meets = answer.candidates.iter().any(|one| one.meets);
+    let meets = answer.candidates.iter().any(Candidate::is_met);
     let mut lines: Vec<String> = needs_log(request, answer).into_iter().collect();
     lines.push(match meets {
         true => verdict(request, answer, by),
@@ -194,7 +194,7 @@ fn briefly_worn(
 
 /// Returns the number of candidates that meet the limits, of how many, and the limits.
 fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
-    let meet = answer.candidates.iter().filter(|one| one.meets).count();
+    let meet = answer.candidates.iter().filter(|one| one.is_met()).count();
     let all = answer.candidates.len() + answer.unfit.len();
     let Some(what) = conditions(request, meet == 1) else {
         return match answer.candidates.len() {

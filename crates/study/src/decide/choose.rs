@@ -16,6 +16,7 @@ use text::problem::Problems;
 use super::arrivals;
 use super::binds::{self, Binds};
 use super::cost;
+use super::feasibility::{Arrivals, CHANCE};
 use super::few_writes;
 use super::life::{self, LifePart};
 use super::pauses;
@@ -30,87 +31,9 @@ use super::tally::{Reading, Tally};
 use super::work::{self, Conditions, Load, LoadFacts};
 use crate::review::results::{Measurement, rounded};
 
-/// Ranking criterion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Measure {
-    /// Lowest cost over the years: all drives bought, and their power and place if these have a price.
-    Usd,
-    /// Most IOPS per watt.
-    Watt,
-    /// Most IOPS.
-    Iops,
-    /// Lowest p99 (of the slowest direction).
-    P99,
-    /// Most years to the rated endurance of its weakest part.
-    Years,
-}
+mod measure;
 
-impl Measure {
-    /// All criteria, in the order of tables.
-    pub const ALL: [Measure; 5] = [
-        Measure::Usd,
-        Measure::Watt,
-        Measure::Iops,
-        Measure::P99,
-        Measure::Years,
-    ];
-
-    /// Returns the name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Measure::Usd => "usd",
-            Measure::Watt => "watt",
-            Measure::Iops => "iops",
-            Measure::P99 => "p99",
-            Measure::Years => "years",
-        }
-    }
-
-    /// Returns the name for sentences: "cost".
-    pub const fn words(self) -> &'static str {
-        match self {
-            Measure::Usd => "cost",
-            Measure::Watt => "IOPS for a watt",
-            Measure::Iops => "IOPS",
-            Measure::P99 => "p99",
-            Measure::Years => "years",
-        }
-    }
-
-    /// Returns a candidate's figure.
-    pub fn value(self, candidate: &Candidate) -> Option<f64> {
-        match self {
-            Measure::Usd => candidate.usd_in_all,
-            Measure::Watt => candidate.iops_per_watt,
-            Measure::Iops => Some(candidate.most().0),
-            Measure::P99 => candidate.p99_us,
-            Measure::Years => candidate.years,
-        }
-    }
-
-    /// Returns the range over seeds. Cost does not depend on the seed; years and IOPS per watt scale with IOPS.
-    fn by_seed(self, candidate: &Candidate) -> Option<[f64; 2]> {
-        let value = self.value(candidate)?;
-        let [least, most] = candidate.iops_by_seed;
-        let rate = candidate.iops.max(1e-9);
-        let ends = match self {
-            Measure::Usd => [value; 2],
-            Measure::Iops => candidate.most().1,
-            Measure::Watt => [value * least / rate, value * most / rate],
-            Measure::P99 => candidate.p99_us_by_seed.unwrap_or([value; 2]),
-            Measure::Years => [
-                value * rate / most.max(1e-9),
-                value * rate / least.max(1e-9),
-            ],
-        };
-        Some(ends.map(rounded))
-    }
-
-    const fn least_is_best(self) -> bool {
-        matches!(self, Measure::Usd | Measure::P99)
-    }
-}
+pub use measure::Measure;
 
 /// Input of a choice.
 #[derive(Clone, Debug)]
@@ -143,8 +66,8 @@ pub struct Candidate {
     pub model: &'static str,
     /// The supporting rows.
     pub model_text: String,
-    /// Whether it meets all limits.
-    pub meets: bool,
+    /// Whether it meets all limits; null if it was not run in full, so this is not known.
+    pub meets: Option<bool>,
     /// Whether its figures are those of one short run, because that run showed that it cannot be the best
     /// ([`super::screening`]).
     pub screened: bool,
@@ -291,6 +214,11 @@ impl Candidate {
         }
     }
 
+    /// Checks whether it is known to meet all limits.
+    pub fn is_met(&self) -> bool {
+        self.meets == Some(true)
+    }
+
     /// Returns the years after which it ends, if that is before `years`.
     pub fn ends_within(&self, years: f64) -> Option<f64> {
         self.ends_after_years.filter(|ends| *ends < years)
@@ -379,7 +307,10 @@ fn measured(
         .iter()
         .map(|one| Tally::from_runs(&[one]))
         .collect();
-    let reading = |limit| {
+    let reading = |limit: &Limit| {
+        if limit.figure == LimitMetric::Capacity {
+            return Reading::of_value(limit, drive.capacity as f64 * 1e-9);
+        }
         let seeds = each.iter().map(|seed| seed.reading(limit, years));
         of_all_seeds(tally.reading(limit, years), seeds)
     };
@@ -401,11 +332,12 @@ fn measured(
         .map(|(cost, keeping)| cost.drives + keeping);
     // Every answer shows p99.
     let known = pauses::statement(drive, pauses::writes(&outcomes));
+    let meets = keeps_up && readings.iter().all(|reading| reading.met == Some(true));
     Ok(Candidate {
         drive: drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,
-        meets: keeps_up && readings.iter().all(|reading| reading.met == Some(true)),
+        meets: (!request.load.is_brief()).then_some(meets),
         screened: request.load.is_brief(),
         room: readings
             .iter()
@@ -458,21 +390,16 @@ fn iops_by_seed(outcomes: &[Outcome], each: &[Tally], keeps_up: bool) -> [f64; 2
 
 /// A limit on the arriving rate is met if the drive keeps up: by random variation, slightly fewer I/Os may arrive.
 fn offered_rates(request: &ChooseRequest, keeps_up: bool, readings: &mut [Reading]) {
-    let Some(offered) = request.load.offered_iops() else {
+    if request.load.offered_iops().is_none() {
         return;
-    };
-    let mean = request.load.mean_bytes().unwrap_or(0.0);
+    }
+    let arrivals = Arrivals::from_load(&request.load);
     for (limit, reading) in request.slo.limits.iter().zip(readings) {
-        let arrives = match limit.figure {
-            LimitMetric::Iops => offered,
-            LimitMetric::Bandwidth => offered * mean * 1e-6,
-            _ => continue,
+        let Some(arrives) = arrivals.most(limit) else {
+            continue;
         };
         // The rate of each thread is a whole number.
-        if limit.of == LimitScope::All
-            && limit.bound <= arrives * 1.01
-            && limit.bound >= arrives * 0.99
-        {
+        if (limit.bound / arrives - 1.0).abs() <= CHANCE {
             reading.met = Some(keeps_up);
             reading.room = reading.room.filter(|_| !keeps_up);
         }
@@ -560,15 +487,16 @@ pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) ->
         value.unwrap_or(f64::INFINITY)
     };
     candidates.sort_by(|a, b| {
-        let order = b.meets.cmp(&a.meets).then(a.screened.cmp(&b.screened));
+        let order = b.is_met().cmp(&a.is_met());
         order
+            .then(a.screened.cmp(&b.screened))
             .then(key(a, by).total_cmp(&key(b, by)))
             .then(a.drive.cmp(&b.drive))
     });
     let best = Measure::ALL.into_iter().filter_map(|by| {
         let meets = candidates
             .iter()
-            .filter(|one| one.meets && !one.screened && by.value(one).is_some());
+            .filter(|one| one.is_met() && by.value(one).is_some());
         let best = meets
             .clone()
             .min_by(|a, b| key(a, by).total_cmp(&key(b, by)))?;

@@ -15,6 +15,7 @@ pub mod choose;
 pub mod cost;
 pub mod explain;
 pub mod failure_rates;
+pub mod feasibility;
 pub mod few_writes;
 pub mod fill;
 pub mod fleet;

@@ -84,13 +84,18 @@ pub fn rate_of_users(name: &str, users: f64) -> Result<OfferedRate, String> {
     match user(name) {
         Some(user) => Ok(OfferedRate::Iops((user.iops * users).max(1.0))),
         None => {
-            let with: Vec<&str> = names().filter(|name| user(name).is_some()).collect();
+            let with = with_users();
             Err(format!(
                 "the load {name} does not define the load of one user; {} do",
                 with.join(", ")
             ))
         }
     }
+}
+
+/// Returns the names of the loads that define the load of one user.
+pub fn with_users() -> Vec<&'static str> {
+    names().filter(|name| user(name).is_some()).collect()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use workload::job::{BlockSizes, Job, Mix, Rate, RateProcess};
 
 use super::load::OPEN_DEPTH;
 use super::slo::{self, LimitMetric, LimitScope, Slo};
+use super::writing;
 
 /// Minimum share of the arriving I/Os that a drive must complete to keep up.
 pub const KEPT_UP: f64 = 0.97;
@@ -36,15 +37,17 @@ pub enum OfferedRate {
 }
 
 impl OfferedRate {
-    /// Parses `50k` (IOPS) or `300MB/s`.
+    /// Parses `50k` (IOPS), `300MB/s` or `20GB/day`.
     ///
     /// # Errors
     /// A description of the allowed form.
     pub fn read(text: &str) -> Result<OfferedRate, String> {
-        let help = "write IOPS, such as 50k, or bytes per second, such as 300MB/s";
-        let read = match text.ends_with("/s") {
-            true => quantity::<Bytes>(text).map(|rate| OfferedRate::Bytes(rate.0)),
-            false => slo::count(text).map(OfferedRate::Iops),
+        let help =
+            "write IOPS, such as 50k, or bytes per second or day, such as 300MB/s or 20GB/day";
+        let read = match (writing::bytes_a_day(text), text.ends_with("/s")) {
+            (Some(bytes), _) => Ok(OfferedRate::Bytes(bytes)),
+            (None, true) => quantity::<Bytes>(text).map(|rate| OfferedRate::Bytes(rate.0)),
+            (None, false) => slo::count(text).map(OfferedRate::Iops),
         };
         match read {
             Ok(rate) if rate.value() >= LEAST_IOPS && rate.value() <= 1e12 => Ok(rate),
@@ -52,18 +55,18 @@ impl OfferedRate {
         }
     }
 
-    /// Returns the total rate that limits require, if any: the first of `iops>` and `bw>` without a direction.
-    pub fn asked_by(slo: &Slo) -> Option<OfferedRate> {
+    /// Returns the total rates that limits require: those of `iops>` and `bw>` without a direction.
+    pub fn asked_by(slo: &Slo) -> Vec<OfferedRate> {
         let all = slo
             .limits
             .iter()
             .filter(|limit| limit.of == LimitScope::All);
-        let mut rates = all.filter_map(|limit| match limit.figure {
+        let rates = all.filter_map(|limit| match limit.figure {
             LimitMetric::Iops => Some(OfferedRate::Iops(limit.bound)),
             LimitMetric::Bandwidth => Some(OfferedRate::Bytes(limit.bound * 1e6)),
             _ => None,
         });
-        rates.next()
+        rates.collect()
     }
 
     const fn value(self) -> f64 {
@@ -233,7 +236,7 @@ pub(super) fn written_bytes(job: &Job) -> f64 {
     mean_bytes(&job.block_sizes[1])
 }
 
-fn mean_bytes(sizes: &BlockSizes) -> f64 {
+pub(super) fn mean_bytes(sizes: &BlockSizes) -> f64 {
     match sizes {
         BlockSizes::Fixed(bytes) => f64::from(*bytes),
         BlockSizes::Range { min, max, .. } => f64::midpoint(f64::from(*min), f64::from(*max)),
@@ -376,16 +379,30 @@ mod tests {
     #[test]
     fn a_limit_on_the_rate_of_all_is_a_rate() {
         let of = |text: &str| OfferedRate::asked_by(&Slo::read(text).expect("limits"));
-        assert_eq!(of("p99<1ms,iops>50k"), Some(OfferedRate::Iops(50_000.0)));
-        assert_eq!(of("bw>1GB/s"), Some(OfferedRate::Bytes(1e9)));
-        assert_eq!(of("p99<1ms,read.iops>50k"), None);
+        assert_eq!(of("p99<1ms,iops>50k"), [OfferedRate::Iops(50_000.0)]);
+        assert_eq!(of("bw>1GB/s"), [OfferedRate::Bytes(1e9)]);
+        assert_eq!(of("p99<1ms,read.iops>50k"), []);
+        // Of two, the one that satisfies both.
+        let load = Load::of_text("a job", String::from("[a]\nrw=read\nbs=4k\n")).expect("a job");
+        for (slo, iops) in [
+            ("iops>50k,bw>1GB/s", 1e9 / 4096.0),
+            ("bw>1MB/s,iops>50k", 50e3),
+        ] {
+            let load = load.clone().at_rate_of(&Slo::read(slo).expect("limits"));
+            let found = load.offered_iops().expect("a rate");
+            assert!((found / iops - 1.0).abs() < 0.01, "{slo}: {found}");
+        }
     }
 
     #[test]
     fn rates_are_read_with_their_unit() {
         assert_eq!(OfferedRate::read("50k"), Ok(OfferedRate::Iops(50_000.0)));
         assert_eq!(OfferedRate::read("300MB/s"), Ok(OfferedRate::Bytes(300e6)));
-        for wrong in ["", "0", "-5", "50kb", "MB/s", "fast"] {
+        let day = OfferedRate::read("86.4 GB/day");
+        assert_eq!(day, Ok(OfferedRate::Bytes(1e6)));
+        for wrong in [
+            "", "0", "-5", "50kb", "MB/s", "fast", "20k/day", "GB/day", "-2GB/day",
+        ] {
             OfferedRate::read(wrong).expect_err(wrong);
         }
     }

@@ -140,7 +140,7 @@ fn wrote_nothing(one: &Candidate) -> bool {
 pub fn contenders(candidates: &[Candidate], offered: Option<f64>) -> Vec<bool> {
     let may_meet = |one: &&Candidate| match one.screened {
         true => !misses(one, offered),
-        false => one.meets,
+        false => one.is_met(),
     };
     let open = || candidates.iter().filter(may_meet);
     if open().next().is_none() && candidates.iter().all(|one| one.screened) {

@@ -1,7 +1,7 @@
 //! Service-level objectives: the limits of a load, as written on a command line: `p99<1ms,iops>50k`.
 //!
 //! A limit is `[read.|write.|sync.]FIGURE OP VALUE`. Figures are latencies (`mean`, `p99`, `p99.9`, ...; as fio counts
-//! them, from issue to reaping), `iops`, `bw`, `watts` and `years` (to the rated endurance). Latencies and watts have
+//! them, from issue to reaping), `iops`, `bw`, `watts`, `years` (to the rated endurance) and `capacity`. Latencies and watts have
 //! an upper bound, the others a lower bound. `=` means the bound itself, and `<` and `<=` are equivalent for figures
 //! that are never exact. A latency without a direction must hold separately for reads, for writes and for syncs; a
 //! rate without one is that of reads and writes together.
@@ -12,7 +12,7 @@ use model::Span;
 use serde::Serialize;
 use text::digits::trimmed;
 use text::problem::{Place, Problem, Problems, nearest};
-use text::quantity::{Rate, Watts, quantity, split};
+use text::quantity::{Bytes, Rate, Watts, quantity, split};
 
 /// I/Os that a limit applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -43,6 +43,8 @@ pub enum LimitMetric {
     Watts,
     /// Years to the rated endurance.
     Years,
+    /// Usable bytes of the drive or pool, 10^9.
+    Capacity,
 }
 
 impl LimitMetric {
@@ -67,6 +69,7 @@ impl LimitMetric {
             LimitMetric::Bandwidth => "MB/s",
             LimitMetric::Watts => "W",
             LimitMetric::Years => "years",
+            LimitMetric::Capacity => "GB",
         }
     }
 }
@@ -201,7 +204,7 @@ impl Slo {
 }
 
 const HELP: &str = "write FIGURE<VALUE or FIGURE>VALUE, such as p99<1ms, read.p99.9<5ms, mean<200us, iops>50k, bw>1GB/s, \
-                    watts<10W or years>5";
+                    watts<10W, years>5 or capacity>1500GB";
 
 type LimitError = (String, String);
 
@@ -245,11 +248,15 @@ fn limit(written: &str) -> Result<Limit, LimitError> {
     }
     let bound = bound(figure, value.trim())?;
     if of == LimitScope::Sync && !figure.is_latency()
-        || of != LimitScope::All && matches!(figure, LimitMetric::Watts | LimitMetric::Years)
+        || of != LimitScope::All
+            && matches!(
+                figure,
+                LimitMetric::Watts | LimitMetric::Years | LimitMetric::Capacity
+            )
     {
         return Err(limit_error(
             format!("`{name}`: there is no such figure of one direction"),
-            "sync has latencies; watts and years are of the whole drive",
+            "sync has latencies; watts, years and capacity are of the whole drive",
         ));
     }
     let sign = if figure.is_from_above() { "<" } else { ">" };
@@ -299,12 +306,13 @@ fn figure(name: &str) -> Result<LimitMetric, LimitError> {
             )),
         };
     }
-    const NAMES: [(&str, LimitMetric); 5] = [
+    const NAMES: [(&str, LimitMetric); 6] = [
         ("mean", LimitMetric::Mean),
         ("iops", LimitMetric::Iops),
         ("bw", LimitMetric::Bandwidth),
         ("watts", LimitMetric::Watts),
         ("years", LimitMetric::Years),
+        ("capacity", LimitMetric::Capacity),
     ];
     let found = NAMES.iter().find(|(known, _)| *known == name);
     found.map(|(_, figure)| *figure).ok_or_else(|| {
@@ -326,6 +334,7 @@ fn bound(figure: LimitMetric, value: &str) -> Result<f64, LimitError> {
         LimitMetric::Bandwidth => quantity::<Rate>(value).map(|rate| rate.0 * 1e-6),
         LimitMetric::Watts => quantity::<Watts>(value).map(|watts| watts.0),
         LimitMetric::Years => years(value),
+        LimitMetric::Capacity => quantity::<Bytes>(value).map(|bytes| bytes.0 as f64 * 1e-9),
     };
     match read {
         Ok(bound) if bound > 0.0 && bound.is_finite() => Ok(bound),
@@ -368,6 +377,7 @@ fn shown(figure: LimitMetric, bound: f64) -> String {
         LimitMetric::Bandwidth => format!("{} MB/s", number(bound)),
         LimitMetric::Watts => format!("{} W", number(bound)),
         LimitMetric::Years => number(bound),
+        LimitMetric::Capacity => format!("{} GB", number(bound)),
     }
 }
 
@@ -382,8 +392,7 @@ mod tests {
 
     #[test]
     fn limits_are_read_as_written_and_written_as_read() {
-        let text =
-            "p99<1ms,read.p99.9<=5 ms,mean=200us,iops>50k,write.bw>1GB/s,watts<10W,years>=5y";
+        let text = "p99<1ms,read.p99.9<=5 ms,mean=200us,iops>50k,write.bw>1GB/s,watts<10W,years>=5y,capacity>1.5TB";
         let shown = [
             "p99 < 1 ms",
             "read.p99.9 < 5 ms",
@@ -392,6 +401,7 @@ mod tests {
             "write.bw > 1000 MB/s",
             "watts < 10 W",
             "years > 5",
+            "capacity > 1500 GB",
         ];
         assert_eq!(texts(text), shown);
         let again = Slo::read(text).expect("it is right").text();

@@ -90,6 +90,27 @@ pub struct Reading {
     pub too_few: Option<&'static str>,
 }
 
+impl Reading {
+    /// Returns the comparison of a figure that no run has with its limit.
+    pub(super) fn of_value(limit: &Limit, value: f64) -> Reading {
+        Reading::new(limit, Some(value))
+    }
+
+    fn new(limit: &Limit, value: Option<f64>) -> Reading {
+        Reading {
+            limit: limit.text.clone(),
+            unit: limit.unit,
+            value: value.map(rounded),
+            interval: None,
+            met: value.map(|value| limit.holds(value)),
+            room: value.map(|value| rounded(limit.room(value))),
+            is_latency: limit.figure.is_latency(),
+            slowest: None,
+            too_few: None,
+        }
+    }
+}
+
 /// Main latency part of the slowest I/Os of a direction.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Wait {
@@ -141,18 +162,15 @@ impl Tally {
             LimitMetric::Bandwidth => Some((self.rate(limit.of, |one| one.mb_s), None)),
             LimitMetric::Watts => self.measurement.watts.map(|watts| (watts, None)),
             LimitMetric::Years => years.map(|years| (years, None)),
+            // No run has it.
+            LimitMetric::Capacity => None,
         };
         let (value, interval) = figure.unzip();
         Reading {
-            limit: limit.text.clone(),
-            unit: limit.unit,
-            value: value.map(rounded),
             interval: interval.flatten().map(|ends| ends.map(rounded)),
-            met: value.map(|value| limit.holds(value)),
-            room: value.map(|value| rounded(limit.room(value))),
-            is_latency: limit.figure.is_latency(),
             slowest,
             too_few: self.too_few(limit),
+            ..Reading::new(limit, value)
         }
     }
 

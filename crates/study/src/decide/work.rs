@@ -344,13 +344,16 @@ impl Load {
         Ok(self)
     }
 
-    /// Returns the load at the total rate that limits require, if any, and if it has no pace of its own.
+    /// Returns the load at the highest total rate that limits require, if any, and if it has no pace of its own.
     #[must_use]
     pub fn at_rate_of(self, slo: &Slo) -> Load {
-        match OfferedRate::asked_by(slo) {
-            Some(rate) => self.clone().at_rate(rate).unwrap_or(self),
-            None => self,
-        }
+        let asked = OfferedRate::asked_by(slo).into_iter();
+        let paced = asked.filter_map(|rate| self.clone().at_rate(rate).ok());
+        let highest = paced.max_by(|a, b| {
+            let rate = |load: &Load| load.offered_iops.unwrap_or(0.0);
+            rate(a).total_cmp(&rate(b))
+        });
+        highest.unwrap_or(self)
     }
 
     /// Returns the total arrival rate in IOPS, if one was requested.

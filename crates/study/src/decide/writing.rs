@@ -42,6 +42,13 @@ const A_DAY: [(&str, f64); 4] = [
     ("PB/day", 1e15),
 ];
 
+/// Returns the bytes per second of a daily rate such as `20GB/day`; `None` for other texts.
+pub(super) fn bytes_a_day(text: &str) -> Option<f64> {
+    let (number, unit) = split(text)?;
+    let (_, factor) = A_DAY.iter().find(|(name, _)| *name == unit)?;
+    Some(number * factor / DAY)
+}
+
 impl WriteAmount {
     /// Parses `100MB/s`, `2TB/day` or `1DWPD`.
     ///
@@ -49,15 +56,12 @@ impl WriteAmount {
     /// A description of the allowed form.
     pub fn read(text: &str) -> Result<WriteAmount, String> {
         let help = "write bytes per second or per day, such as 100MB/s or 2TB/day, or drive writes per day, such as 1DWPD";
-        let read = split(text).and_then(|(number, unit)| {
-            let factor = A_DAY.iter().find(|(name, _)| *name == unit);
-            match (factor, unit) {
-                (Some((_, factor)), _) => Some(WriteAmount::Rate(number * factor / DAY)),
-                (None, "DWPD" | "dwpd") => Some(WriteAmount::PerDay(number)),
-                (None, _) => quantity::<Rate>(text)
-                    .ok()
-                    .map(|rate| WriteAmount::Rate(rate.0)),
-            }
+        let read = split(text).and_then(|(number, unit)| match (bytes_a_day(text), unit) {
+            (Some(rate), _) => Some(WriteAmount::Rate(rate)),
+            (None, "DWPD" | "dwpd") => Some(WriteAmount::PerDay(number)),
+            (None, _) => quantity::<Rate>(text)
+                .ok()
+                .map(|rate| WriteAmount::Rate(rate.0)),
         });
         match read {
             Some(WriteAmount::Rate(rate)) if !RATES.contains(&rate) => Err(String::from(

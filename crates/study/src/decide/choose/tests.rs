@@ -13,7 +13,7 @@ pub(in crate::decide) fn of(
         drive: drive.into(),
         model: "unvalidated",
         model_text: String::new(),
-        meets,
+        meets: Some(meets),
         screened: false,
         readings: Vec::new(),
         room: None,
@@ -101,7 +101,7 @@ fn what_seeds_do_not_tell_apart_is_named_together() {
         seeds("apart", 60.0, [59.0, 61.0]),
         seeds("close", 96.0, [96.0, 96.0]),
         Candidate {
-            meets: false,
+            meets: Some(false),
             ..seeds("misses", 99.0, [90.0, 110.0])
         },
     ];

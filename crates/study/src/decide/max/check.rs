@@ -49,20 +49,27 @@ pub fn check(request: &MaxRequest) -> Result<(), Problems> {
             });
         }
     }
-    let years = request
-        .slo
-        .limits
-        .iter()
-        .find(|limit| limit.figure == LimitMetric::Years);
-    if years.is_some() {
-        problems.0.push(Problem {
-            origin: String::from("--slo"),
-            place: Place::Whole,
-            what: String::from("years: `max` does not compute wear"),
-            help: Some(String::from(
-                "`drivelab life` does, and `drivelab choose` takes years as a limit",
-            )),
-        });
+    for (figure, what, help) in [
+        (
+            LimitMetric::Years,
+            "years: `max` does not compute wear",
+            "`drivelab life` does, and `drivelab choose` takes years as a limit",
+        ),
+        (
+            LimitMetric::Capacity,
+            "capacity: no load changes it",
+            "`drivelab choose` takes capacity as a limit",
+        ),
+    ] {
+        let mut limits = request.slo.limits.iter();
+        if limits.any(|limit| limit.figure == figure) {
+            problems.0.push(Problem {
+                origin: String::from("--slo"),
+                place: Place::Whole,
+                what: String::from(what),
+                help: Some(String::from(help)),
+            });
+        }
     }
     problems.or(())
 }

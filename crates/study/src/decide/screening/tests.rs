@@ -8,6 +8,7 @@ use super::*;
 fn ran(drive: &str, iops: f64, latency_us: f64, years: f64) -> Candidate {
     let mut one = of(drive, true, iops * 1e3, latency_us, None);
     one.screened = true;
+    one.meets = None;
     one.mean_us = Some(latency_us);
     one.measurement.seconds = 1.0;
     one.years = Some(years);
@@ -16,12 +17,12 @@ fn ran(drive: &str, iops: f64, latency_us: f64, years: f64) -> Candidate {
 
 fn in_full(mut one: Candidate, meets: bool) -> Candidate {
     one.screened = false;
-    one.meets = meets;
+    one.meets = Some(meets);
     one
 }
 
 fn with_room(mut one: Candidate, room: f64) -> Candidate {
-    one.meets = room >= 0.0;
+    one.meets = one.meets.map(|_| room >= 0.0);
     one.room = Some(room);
     one.readings = vec![Reading {
         limit: "p99 < 1 ms".into(),

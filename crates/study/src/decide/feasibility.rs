@@ -1,0 +1,248 @@
+//! Limits that no drive can meet, because the load itself is slower.
+//!
+//! A rate (`--rate`, `--users`, a trace, `rate_iops` of a job) may be below `iops>` or `bw>`. A limit may be on reads or
+//! writes that the load does not have.
+//!
+//! Such a request is a contradiction of its options, not a failure of drives, so it is refused before anything runs.
+//! The arrival rate of a random load varies by chance; a limit counts as out of reach if it exceeds the rate by more
+//! than [`CHANCE`]. Not covered: closed loops, whose rate depends on the drive, and a limit on syncs.
+
+use text::digits::{count, megabytes_a_second};
+use text::problem::{Place, Problem, Problems};
+use workload::job::{Job, Mix, Rate};
+
+use super::rate;
+use super::slo::{Limit, LimitMetric, LimitScope, Slo};
+use super::work::Load;
+use crate::review::Workload;
+
+/// Share by which a limit may exceed the arrival rate, which is a whole number for each thread.
+pub(super) const CHANCE: f64 = 0.01;
+
+/// Highest rate of one direction; `None` if the drive sets it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Arrival {
+    iops: f64,
+    bytes: f64,
+}
+
+/// Highest rates of a load: of its reads, and of its writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrivals([Option<Arrival>; 2]);
+
+impl Arrivals {
+    /// Returns the rates at which the I/Os of a load arrive at most.
+    pub(super) fn from_load(load: &Load) -> Arrivals {
+        match &load.user_workload().workload {
+            Workload::Jobs(jobs) => Arrivals([0, 1].map(|at| of_jobs(jobs, at))),
+            Workload::Trace(trace) => {
+                let all = trace.summary();
+                let seconds = all.duration.seconds();
+                let rate = |requests: u64, bytes: u64| {
+                    (seconds > 0.0).then(|| Arrival {
+                        iops: requests as f64 / seconds,
+                        bytes: bytes as f64 / seconds,
+                    })
+                };
+                Arrivals([
+                    rate(all.read.requests, all.read.bytes),
+                    rate(all.write.requests, all.write.bytes),
+                ])
+            }
+        }
+    }
+
+    /// Returns the highest value of a limited rate, in the unit of the limit; `None` for other figures, and if the drive
+    /// sets the rate.
+    pub(super) fn most(&self, limit: &Limit) -> Option<f64> {
+        let value = |one: Option<Arrival>| match limit.figure {
+            LimitMetric::Iops => Some(one?.iops),
+            LimitMetric::Bandwidth => Some(one?.bytes * 1e-6),
+            _ => None,
+        };
+        let [read, write] = self.0;
+        match limit.of {
+            LimitScope::All => Some(value(read)? + value(write)?),
+            LimitScope::Read => value(read),
+            LimitScope::Write => value(write),
+            LimitScope::Sync => None,
+        }
+    }
+
+    /// Checks whether a limit is on a direction that the load does not have.
+    fn lacks(&self, limit: &Limit) -> bool {
+        let at = match limit.of {
+            LimitScope::Read => 0,
+            LimitScope::Write => 1,
+            LimitScope::All | LimitScope::Sync => return false,
+        };
+        self.0[at].is_some_and(|one| one.iops <= 0.0)
+    }
+}
+
+/// Returns the sum of the rates of all jobs in a direction; zero if no job has it.
+fn of_jobs(jobs: &[Job], at: usize) -> Option<Arrival> {
+    let mut sum = Arrival {
+        iops: 0.0,
+        bytes: 0.0,
+    };
+    for job in jobs {
+        // A log of I/Os has its own directions.
+        if job.iolog.is_some() || job.records.is_some() {
+            return None;
+        }
+        let has = match job.mix {
+            Mix::Read => at == 0,
+            Mix::Write | Mix::TrimWrite => at == 1,
+            Mix::ReadWrite => true,
+            Mix::Trim => false,
+        };
+        if !has {
+            continue;
+        }
+        let each = rate::mean_bytes(&job.block_sizes[at]);
+        let bytes = match job.rate[at]? {
+            Rate::Bytes(bytes) => bytes as f64,
+            of_ios => of_ios.iops()? * each,
+        } * f64::from(job.numjobs);
+        sum.iops += bytes / each.max(1.0);
+        sum.bytes += bytes;
+    }
+    Some(sum)
+}
+
+/// Checks that a drive can meet each limit at the rate of this load. `option` is what sets the rate, as the user wrote
+/// it: `--rate 20k`.
+///
+/// # Errors
+/// All limits that are out of reach, each with both options.
+pub fn check(load: &Load, slo: &Slo, option: Option<&str>) -> Result<(), Problems> {
+    let arrivals = Arrivals::from_load(load);
+    let mut problems = Problems::default();
+    for limit in &slo.limits {
+        let (what, help) = if arrivals.lacks(limit) {
+            let kind = match limit.of {
+                LimitScope::Read => "reads",
+                _ => "writes",
+            };
+            let what = format!("{}: the load has no {kind}", limit.text);
+            (what, String::from("leave it out, or choose another load"))
+        } else {
+            let Some(most) = arrivals.most(limit) else {
+                continue;
+            };
+            if limit.bound <= most * (1.0 + CHANCE) {
+                continue;
+            }
+            (
+                contradiction(limit, most, load, option),
+                advice(limit, option),
+            )
+        };
+        problems.0.push(Problem {
+            origin: String::from("--slo"),
+            place: Place::Whole,
+            what,
+            help: Some(help),
+        });
+    }
+    problems.or(())
+}
+
+/// Returns the contradiction between the source of the rate and a limit.
+fn contradiction(limit: &Limit, most: f64, load: &Load, option: Option<&str>) -> String {
+    let most = match limit.figure {
+        LimitMetric::Bandwidth => megabytes_a_second(most),
+        _ => format!("{} IOPS", count(most)),
+    };
+    let of = match limit.of {
+        LimitScope::Read => " of reads",
+        LimitScope::Write => " of writes",
+        LimitScope::All | LimitScope::Sync => "",
+    };
+    let source = match (option, load.is_trace()) {
+        (Some(option), _) => option.to_owned(),
+        (None, true) => String::from("the trace"),
+        (None, false) => String::from("the rate of the jobs"),
+    };
+    format!(
+        "{} contradicts {source}: at most {most}{of} arrive, so no drive can meet it",
+        limit.text
+    )
+}
+
+fn advice(limit: &Limit, option: Option<&str>) -> String {
+    let name = option.and_then(|option| option.split(' ').next());
+    match (limit.of, name) {
+        (LimitScope::All, Some(name)) => {
+            format!("leave out one of the two, or raise {name} to the limit")
+        }
+        _ => String::from("lower the limit, or raise the rate"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::named;
+    use super::super::rate::OfferedRate;
+    use super::*;
+
+    fn oltp(rate: Option<&str>) -> Load {
+        let text = named::text("oltp").expect("a named load").to_owned();
+        let load = Load::of_text("oltp", text).expect("fio's words");
+        match rate {
+            Some(rate) => load
+                .at_rate(OfferedRate::read(rate).expect("a rate"))
+                .expect("no rate yet"),
+            None => load,
+        }
+    }
+
+    fn refused(load: &Load, slo: &str) -> Vec<String> {
+        let slo = Slo::read(slo).expect("limits");
+        let problems = check(load, &slo, Some("--rate 20k")).err();
+        let all = problems.into_iter().flat_map(|problems| problems.0);
+        all.map(|problem| problem.what).collect()
+    }
+
+    #[test]
+    fn a_limit_above_the_rate_is_a_contradiction_that_names_both() {
+        let at = oltp(Some("20k"));
+        assert_eq!(
+            refused(&at, "p99<1ms,iops>50k"),
+            [
+                "iops > 50k contradicts --rate 20k: at most 20 k IOPS arrive, so no drive can meet it"
+            ]
+        );
+        assert_eq!(refused(&at, "bw>1GB/s,iops>30k").len(), 2);
+        // 22.4 of 33 parts are reads.
+        assert_eq!(refused(&at, "read.iops>15k").len(), 1);
+        for fits in [
+            "iops>20k",
+            "iops>20.1k",
+            "read.iops>13k",
+            "p99<1us,years>50",
+            "bw>100MB/s",
+        ] {
+            assert!(refused(&at, fits).is_empty(), "{fits}");
+        }
+        assert!(refused(&oltp(None), "iops>50M,bw>1TB/s").is_empty());
+    }
+
+    #[test]
+    fn rates_of_a_job_and_directions_that_it_lacks_count() {
+        let job = |rate: &str| {
+            let text = format!("[a]\nrw=read\nbs=8k\nnumjobs=4\n{rate}\n");
+            Load::of_text("a job", text).expect("fio's words")
+        };
+        for rate in ["rate_iops=100", "rate=819200"] {
+            assert_eq!(refused(&job(rate), "iops>450").len(), 1, "{rate}");
+            assert!(refused(&job(rate), "iops>390").is_empty(), "{rate}");
+        }
+        assert_eq!(
+            refused(&job(""), "write.p99<1ms"),
+            ["write.p99 < 1 ms: the load has no writes"]
+        );
+        assert!(refused(&job(""), "read.p99<1ms,iops>1M").is_empty());
+    }
+}

@@ -19,7 +19,7 @@ pub(crate) struct HeatArgs {
 }
 
 impl HeatArgs {
-    fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         self.heat || self.ambient.is_some() || self.airflow.is_some()
     }
 

@@ -21,6 +21,7 @@ use workload::trace;
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
 use crate::fit;
+use crate::heat::HeatArgs;
 use crate::limit::collect_problems;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
@@ -41,6 +42,8 @@ Examples:
   drivelab review s2-slog 'mirror(2*p4800x-375)' --suite slog
   drivelab review group --suite hcibench --jobs-out jobs
   drivelab review p4800x-375 p4800x-750 --power-limit 12W --uptime 10min
+  drivelab review p4800x-750 p3700-1600 --suite heat --ambient 55C --airflow 100LFM
+  drivelab review 'mirror(2*p4610-1600)' 'raid5(4*p4610-1600)' --suite rebuild
 
 Writes three files: review.html (self-contained), review.json (the same data), and review.csv (a table for pandas, with \
 a line for each drive, point and direction). Progress is printed on standard error, the summary table on standard output.")]
@@ -73,7 +76,8 @@ pub(crate) struct Args {
     /// anandtech-2017, virten-2017 and perftest are tests of published articles. slog (synchronous writes), hcibench
     /// (a write buffer) and cache-warmup (warm-up of a cache) are for pools. under-load shows rate-limited reads and
     /// writes under a competing random write load of 0 to 100 % of each drive's maximum, as a database sees it. snia
-    /// has the tests of SNIA's PTS 2.0.2, in rounds until steady state
+    /// has the tests of SNIA's PTS 2.0.2, in rounds until steady state. heat has ten minutes of writes without and with
+    /// heat (--ambient, --airflow). rebuild has I/O while a pool member is rebuilt
     #[arg(long, default_value = "quick", value_parser = Suite::ALL.map(Suite::name))]
     suite: String,
 
@@ -90,6 +94,9 @@ pub(crate) struct Args {
     /// 1.5
     #[arg(long)]
     sensitivity: bool,
+
+    #[command(flatten)]
+    heat: HeatArgs,
 
     #[command(flatten)]
     seed: SeedArg,
@@ -249,8 +256,16 @@ fn write_jobs(folder: &Path, review: &Review) -> Result<(), Failure> {
 /// Reads and checks the whole request before anything runs.
 fn read(args: &Args) -> Result<ReviewRequest, Problems> {
     let mut problems = Problems::default();
-    let drives = args.drives.read(&args.arguments, &mut problems);
     let suite = Suite::named(&args.suite).unwrap_or_default();
+    let settings = args.heat.settings_with_air(args.drives.settings());
+    let drives = args
+        .drives
+        .read_as(&args.arguments, &settings, &mut problems);
+    if args.heat.is_given() && suite != Suite::Heat {
+        let what = "--heat, --ambient, --airflow: only the suite heat simulates temperatures";
+        let help = "add --suite heat, or use `drivelab run`";
+        problems.0.push(on_command_line(what, help));
+    }
     let host = match catalogue::host(args.host.as_deref().unwrap_or(suite.host())) {
         Ok(host) => Some(host),
         Err(all) => {
@@ -295,7 +310,7 @@ fn read(args: &Args) -> Result<ReviewRequest, Problems> {
     match (problems.0.is_empty(), host) {
         (true, Some(host)) => Ok(ReviewRequest {
             drives,
-            settings: args.drives.settings(),
+            settings,
             host,
             suite,
             effort: match args.ios {

@@ -60,7 +60,8 @@ Examples:
   drivelab run job.fio 'mirror(2*p4801x-100)' --fault script
   drivelab run job.fio 9100max-2400 --state fresh --host xeon-2017 --seed 7
   drivelab run job.fio p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min
-  drivelab run job.fio p3700-1600 --runtime 10m --ambient 55C --airflow 200LFM")]
+  drivelab run job.fio p3700-1600 --runtime 10m --ambient 55C --airflow 200LFM
+  drivelab run job.fio 'mirror(2*p4610-1600)' --guests 8 --host esxi-nuc")]
 pub(crate) struct Args {
     /// fio job files, and drives: names (see `drivelab drives`) or paths of TOML files; several drives give one table
     #[arg(value_name = "JOBFILE|DRIVE")]
@@ -85,6 +86,9 @@ pub(crate) struct Args {
     scheduler: Option<SchedulerArg>,
     #[command(flatten)]
     heat: HeatArgs,
+    /// Run the jobs in this number of virtual machines, each on its own share of the smallest drive
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    guests: Option<u32>,
     /// Run the dd command with these operands instead of fio jobs, such as 'if=/dev/zero of=/dev/x bs=1M count=1024'
     #[arg(long, value_name = "OPERANDS")]
     dd: Option<String>,
@@ -461,6 +465,7 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
         }
         set
     });
+    let set = set.and_then(|set| in_guests(args.guests, set, &drives));
     let outputs = output::requested_files([
         ("--output", &args.output),
         ("--csv", &args.csv),
@@ -485,6 +490,24 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
             Err(wrong)
         }
     }
+}
+
+/// Returns the jobs of this number of guests, on shares of the smallest drive.
+fn in_guests(
+    guests: Option<u32>,
+    mut set: JobSet,
+    drives: &[DriveSheet],
+) -> Result<JobSet, Problems> {
+    let smallest = drives.iter().map(|drive| drive.capacity).min();
+    if let (Some(guests), Some(capacity)) = (guests, smallest) {
+        set.jobs = workload::guests::of_guests(&set.jobs, guests, capacity).map_err(|all| {
+            let problems = all
+                .into_iter()
+                .flat_map(|why| Problems::whole("--guests", why).0);
+            Problems(problems.collect())
+        })?;
+    }
+    Ok(set)
 }
 
 /// Returns the options of the `dd` command, if there is one.

@@ -35,7 +35,7 @@ Examples:
       --inbound 10GbE --load nfs-sync
   drivelab size slog p4801x-100 p1600x-58 --main exos-x18-16tb --load wal --slo 'p99<5ms'
   drivelab size vsan-cache p5800x-400 d7-p5600-1600 --capacity '3*d7-p5510-3840' \\
-      --profile 4k70r --working-set 100GB --lasts '30 min'
+      --profile 4k70r --working-set 100GB --lasts '30 min' --failed-node-of 4
   drivelab size read-cache p4800x-375 --main exos-x18-16tb --trace vm.vscsi.xz --csv hits.csv
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no size of some drive is within all limits.")]
@@ -74,6 +74,11 @@ pub(crate) struct Args {
     /// Maximum write rate (for vsan-cache), such as 200MB/s [default: unlimited, at queue depth 32]
     #[arg(long, value_name = "RATE", value_parser = inbound)]
     writes: Option<Rate>,
+
+    /// One of this number of nodes has failed (for vsan-cache): each other node has N/(N-1) of its working set and
+    /// writes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
+    failed_node_of: Option<u32>,
 
     /// The load overwrites existing files (for slog); by default clients write new files
     #[arg(long)]
@@ -256,6 +261,7 @@ fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
         ("--working-set", args.working_set.is_some()),
         ("--lasts", args.lasts.is_some()),
         ("--writes", args.writes.is_some()),
+        ("--failed-node-of", args.failed_node_of.is_some()),
     ];
     let others = [
         ("--inbound", args.inbound.is_some()),
@@ -301,12 +307,17 @@ fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
         ));
     }
     let working_set = args.working_set.clone()?;
-    Some(Busy {
+    let busy = Busy {
         profile: args.profile.clone()?,
         working_set: working_set.bytes,
         asked: working_set.asked,
         lasts,
         written: args.writes.map(|rate| rate.0),
+        failed_node_of: None,
+    };
+    Some(match args.failed_node_of {
+        Some(nodes) => busy.with_failed_node(nodes),
+        None => busy,
     })
 }
 

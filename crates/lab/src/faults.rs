@@ -18,8 +18,8 @@ use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use serde::{Deserialize, Serialize};
 use tier::{Drive, DriveConfig, Pool};
 
-pub use self::rebuild::Rebuild;
 use self::rebuild::RebuildWatch;
+pub use self::rebuild::{Rebuild, rebuilt_member};
 use workload::faults::{Fault, ScheduledFault, Timing};
 
 /// A fault of a drive, or of a pool member, in a run.

@@ -40,7 +40,7 @@ pub(crate) struct Run {
 
 /// Runs fio's jobs on drives.
 #[pyfunction]
-#[pyo3(signature = (drives, jobs, host, state, seed, every, fault))]
+#[pyo3(signature = (drives, jobs, host, state, seed, every, fault, heat, guests))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
 pub(crate) fn run(
     py: Python<'_>,
@@ -51,6 +51,8 @@ pub(crate) fn run(
     seed: u64,
     every: Option<&str>,
     fault: Option<PathBuf>,
+    heat: bool,
+    guests: Option<u32>,
 ) -> PyResult<Run> {
     let mut problems = Problems::default();
     let host = self::host(host, &mut problems);
@@ -65,11 +67,22 @@ pub(crate) fn run(
     });
     let set = collect_problems(jobs.read(host.config.cores), &mut problems).unwrap_or_default();
     let faults = faults(fault, &drives, &mut problems);
+    let mut set = set;
+    let smallest = drives.iter().map(|drive| drive.sheet.capacity).min();
+    if let (Some(guests), Some(capacity)) = (guests, smallest) {
+        match workload::guests::of_guests(&set.jobs, guests, capacity) {
+            Ok(jobs) => set.jobs = jobs,
+            Err(all) => problems.0.extend(all.into_iter().flat_map(|why| {
+                of_argument(format!("guests: {why}"), "each guest has its own share").0
+            })),
+        }
+    }
     problems.or(()).map_err(raised)?;
     let state = start.before_jobs(&set.jobs);
     let scenario = |(drive, faults): (&Drive, Vec<RunFault>)| Scenario {
         series_every: every,
         faults,
+        heat: heat.then(|| drive.sheet.management.thermal.clone()),
         ..Scenario::jobs(
             Machine::new(&drive.sheet, &host),
             state,

@@ -442,6 +442,30 @@ def test_a_member_dies_in_the_middle(tmp_path):
     assert "explodes" in str(refused.value)
 
 
+def test_a_member_is_rebuilt(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("at 20ms p4801x-100.1: dies\nat 40ms p4801x-100.1: returns\n")
+    jobs = f"{AIO} --rw=randwrite --bs=4k --size=64m --norandommap --runtime=300ms --time_based"
+    run = dl.run("raid5(3*p4801x-100)", jobs, fault=script).json()
+    (rebuild,) = run["rebuilds"]
+    assert rebuild["member"] == "p4801x-100.1" and rebuild["in_sync"] and rebuild["bytes_written"] > 0
+    assert run["phases"][-1]["after"] == "p4801x-100.1: in sync"
+
+
+def test_guests_share_a_drive():
+    jobs = f"{AIO} --rw=randread --bs=4k --iodepth=4 --runtime=20ms --time_based"
+    guests = dl.run("p4801x-100", jobs, guests=3).json()["guests"]
+    assert [it["guest"] for it in guests["guests"]] == [1, 2, 3] and guests["fairness"] > 0.99
+    with pytest.raises(dl.InputError, match="guests"):
+        dl.run("p4801x-100", f"{jobs} --size=60g", guests=3)
+
+
+def test_a_run_with_heat_has_a_temperature():
+    jobs = f"{AIO} --rw=write --bs=128k --iodepth=8 --runtime=100ms --time_based"
+    hot = dl.run(dl.Drive("p3700-1600").set("thermal.ambient", "55 C"), jobs, heat=True)
+    assert max(row["celsius"] for row in hot.over_time.rows()) > 55
+
+
 def test_a_fit_finds_the_drive(tmp_path):
     slow = dl.Drive("p4800x-375").set("xpoint.controller.delay", "9 us")
     files = []

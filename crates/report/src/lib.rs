@@ -7,6 +7,7 @@ pub mod csv;
 pub mod decide;
 pub mod fio;
 pub mod fit;
+mod guests;
 mod over_time;
 pub mod page;
 mod phases;

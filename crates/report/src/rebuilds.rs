@@ -1,63 +1,18 @@
 //! Rebuilds and resyncs of pool members in a run: sentences, and JSON.
 
-use std::fmt::Write as _;
-
 use lab::Rebuild;
 use serde_json::{Value, json};
 use study::review::results::rounded;
-use text::quantity::decimal;
-
-use crate::cells::significant;
 
 /// Returns a line for each rebuild; empty without any.
 pub(crate) fn lines(rebuilds: &[Rebuild]) -> String {
-    let mut out = String::new();
-    for rebuild in rebuilds {
-        let (from, to) = (rebuild.from.seconds(), rebuild.to.seconds());
-        let length = duration(rebuild.length().seconds());
-        let rate = rebuild.rate().map_or(String::new(), |rate| {
-            format!(" at {}/s", decimal(rate as u64))
-        });
-        let written = decimal(rebuild.written);
-        let member = &rebuild.member;
-        let _ = match rebuild.in_sync {
-            true => writeln!(
-                out,
-                "  {member}: in sync after {length} (from {} s to {} s); {written} written to it{rate}",
-                significant(from),
-                significant(to)
-            ),
-            false => writeln!(
-                out,
-                "  {member}: not in sync {length} later (at {} s); {written} written to it{rate}{}",
-                significant(to),
-                rest(rebuild)
-            ),
-        };
-    }
-    match out.is_empty() {
-        true => out,
-        false => format!("Rebuilds:\n{out}"),
-    }
-}
-
-/// Returns what an unfinished rebuild still has to do.
-fn rest(rebuild: &Rebuild) -> String {
-    let left = decimal(rebuild.left);
-    match rebuild.remaining_seconds() {
-        Some(seconds) => format!("; {left} left: another {} at this rate", duration(seconds)),
-        None if rebuild.left == 0 => "; no rebuild is running".into(),
-        None => format!("; {left} left"),
-    }
-}
-
-/// Formats a duration in the largest unit with a value of at least two.
-fn duration(seconds: f64) -> String {
-    let units = [(3600.0, "h"), (60.0, "min"), (1.0, "s")];
-    let unit = units.iter().find(|(unit, _)| seconds >= 2.0 * unit);
-    match unit {
-        Some((unit, name)) => format!("{} {name}", significant(seconds / unit)),
-        None => format!("{} ms", significant(seconds * 1e3)),
+    let lines: String = rebuilds
+        .iter()
+        .map(|it| format!("  {}\n", it.words()))
+        .collect();
+    match lines.is_empty() {
+        true => lines,
+        false => format!("Rebuilds:\n{lines}"),
     }
 }
 

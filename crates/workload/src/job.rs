@@ -308,6 +308,9 @@ pub(crate) fn whole_pages(offset: u64, bytes: u32) -> (u64, u32) {
 pub struct Job {
     /// Section name.
     pub name: String,
+    /// Number of the virtual machine that runs the job, from 1; `None` without guests ([`crate::guests`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<u32>,
     /// Whether to wait until all jobs before this one have ended.
     pub stonewall: bool,
     /// Whether the job starts a new reporting group (`new_group`; a stonewall does too).
@@ -525,6 +528,7 @@ impl Default for Job {
     fn default() -> Job {
         Job {
             name: String::from("job"),
+            guest: None,
             stonewall: false,
             new_group: false,
             group_reporting: false,

@@ -5,6 +5,7 @@ mod blocks;
 mod distributions;
 pub mod faults;
 pub mod fio;
+pub mod guests;
 mod in_flight;
 pub mod job;
 mod jobs;

@@ -13,6 +13,7 @@ mod faults;
 mod fio;
 mod fio_messages;
 mod fit;
+mod guests;
 mod headlines;
 mod help;
 mod lab;

@@ -258,3 +258,58 @@ fn only_jobs_leaves_the_suite_out() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--only-jobs: there is no job"));
 }
+
+/// The suite `heat` has sustained writes without and with heat; `rebuild` has a member that returns and one that is
+/// replaced.
+#[test]
+fn suites_for_heat_and_rebuilds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |args: &[&str]| {
+        let output = review(folder.path(), &[args, &["--ios", "20000"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let json = std::fs::read(folder.path().join("review.json")).expect("written");
+        let json: Value = serde_json::from_slice(&json).expect("JSON");
+        let points = json["chapters"][0]["points"].as_array().expect("points");
+        let notes = |name: &str| {
+            let point = points.iter().find(|it| it["name"] == name);
+            let point = point.unwrap_or_else(|| panic!("{name}: {json:#}"));
+            point["results"][0]["notes"].to_string()
+        };
+        let names: Vec<String> = points.iter().map(|it| it["name"].to_string()).collect();
+        (
+            names.len(),
+            notes(points[points.len() - 1]["name"].as_str().expect("a name")),
+        )
+    };
+    let (points, notes) = run(&["p3700-1600", "--suite", "heat", "--ambient", "55C"]);
+    assert_eq!(points, 2);
+    assert!(
+        notes.contains("throttled for") && notes.contains("degrees Celsius"),
+        "{notes}"
+    );
+    let (points, notes) = run(&["raid5(3*p4801x-100)", "--suite", "rebuild"]);
+    assert_eq!(points, 3);
+    assert!(notes.contains("at this rate"), "{notes}");
+}
+
+#[test]
+fn suites_for_heat_and_rebuilds_name_what_they_need() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (args, why) in [
+        (
+            &["mirror(2*p4801x-100)", "--suite", "heat"][..],
+            "a single drive",
+        ),
+        (&["p4801x-100", "--suite", "rebuild"], "others can rebuild"),
+        (
+            &["stripe(2*p4801x-100)", "--suite", "rebuild"],
+            "others can rebuild",
+        ),
+        (&["p4801x-100", "--ambient", "55C"], "only the suite heat"),
+    ] {
+        let output = review(folder.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(why), "{said}");
+    }
+}

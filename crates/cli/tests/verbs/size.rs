@@ -82,6 +82,11 @@ fn a_write_buffer_that_holds_its_working_set_is_not_pressed_and_a_smaller_one_is
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let answer = &json["answers"][0];
     assert_eq!(answer["buffer_rule"]["bytes"], 5e10, "{answer}");
+    let failed = [&group[..], &load[..], &["--failed-node-of", "3"]].concat();
+    let failed: Value = serde_json::from_slice(&drivelab(&failed).stdout).expect("JSON");
+    let rule = &failed["answers"][0]["buffer_rule"];
+    assert_eq!(rule["bytes"], 7.5e10, "{rule}");
+    assert_eq!(rule["failed_node_of"], 3, "{rule}");
     let rows = answer["rows"].as_array().expect("sizes");
     assert!(rows.len() > 2, "{answer}");
     let free = |row: &Value| row["never_pressed"] == true;

@@ -6,6 +6,8 @@
 
 use model::{Span, Time};
 use serde::{Deserialize, Serialize};
+use text::digits::fixed;
+use text::quantity::decimal;
 use tier::{DriveConfig, Kind, Target};
 
 use super::{FaultKind, FaultSupport, RunFault};
@@ -39,10 +41,53 @@ impl Rebuild {
         (self.written > 0 && seconds > 0.0).then(|| self.written as f64 / seconds)
     }
 
+    /// Returns one line: how long it took, or how far it got.
+    pub fn words(&self) -> String {
+        let (from, to) = (self.from.seconds(), self.to.seconds());
+        let length = duration(self.length().seconds());
+        let rate = self.rate().map_or(String::new(), |rate| {
+            format!(" at {}/s", decimal(rate as u64))
+        });
+        let written = decimal(self.written);
+        let member = &self.member;
+        match self.in_sync {
+            true => format!(
+                "{member}: in sync after {length} (from {} s to {} s); {written} written to it{rate}",
+                fixed(from, 3, 3),
+                fixed(to, 3, 3)
+            ),
+            false => format!(
+                "{member}: not in sync {length} later (at {} s); {written} written to it{rate}{}",
+                fixed(to, 3, 3),
+                self.rest()
+            ),
+        }
+    }
+
+    /// Returns what an unfinished rebuild still has to do.
+    fn rest(&self) -> String {
+        let left = decimal(self.left);
+        match self.remaining_seconds() {
+            Some(seconds) => format!("; {left} left: another {} at this rate", duration(seconds)),
+            None if self.left == 0 => "; no rebuild is running".into(),
+            None => format!("; {left} left"),
+        }
+    }
+
     /// Returns the seconds that an unfinished rebuild would still take at its rate.
     pub fn remaining_seconds(&self) -> Option<f64> {
         let rate = self.rate().filter(|_| !self.in_sync)?;
         Some(self.left as f64 / rate)
+    }
+}
+
+/// Formats a duration in the largest unit with a value of at least two.
+fn duration(seconds: f64) -> String {
+    let units = [(3600.0, "h"), (60.0, "min"), (1.0, "s")];
+    let unit = units.iter().find(|(unit, _)| seconds >= 2.0 * unit);
+    match unit {
+        Some((unit, name)) => format!("{} {name}", fixed(seconds / unit, 3, 3)),
+        None => format!("{} ms", fixed(seconds * 1e3, 3, 3)),
     }
 }
 
@@ -120,6 +165,16 @@ fn unfinished(mut rebuild: Rebuild, now: Time, member: u16, device: &impl FaultS
     rebuild.to = now.max(rebuild.from);
     rebuild.left = device.rebuild_left(member);
     rebuild
+}
+
+/// Returns the first member of a pool that other members can rebuild, and its name.
+pub fn rebuilt_member(drive: &DriveConfig) -> Option<(u16, String)> {
+    let DriveConfig::Pool(pool) = drive else {
+        return None;
+    };
+    let mut members = (0..).zip(&pool.members);
+    let (member, found) = members.find(|&(member, _)| is_rebuilt(drive, Some(member)).is_ok())?;
+    Some((member, found.name.clone()))
 }
 
 /// Checks whether the tiers of a member could bring all its data to an empty drive.

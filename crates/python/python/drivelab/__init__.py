@@ -88,7 +88,7 @@ _Place = _Literal["slog", "vsan-cache", "read-cache"]
 _Sized = _Literal["slog", "read-cache"]
 _Software = _Literal["etcd", "postgres", "kafka", "zil", "vsan", "aerospike"]
 _Suite = _Literal[
-    "quick", "full", "anandtech-2017", "virten-2017", "perftest", "slog", "hcibench", "cache-warmup", "under-load", "snia"
+    "quick", "full", "anandtech-2017", "virten-2017", "perftest", "slog", "hcibench", "cache-warmup", "under-load", "snia", "heat", "rebuild"
 ]
 _Drives = _Union[_Path_, "Drive", "_Iterable[_Union[_Path_, Drive]]"]
 
@@ -405,12 +405,16 @@ def run(
     seed: int = 1,
     every: str | None = None,
     fault: _Path_ | None = None,
+    heat: bool = False,
+    guests: int | None = None,
 ) -> Run:
     """Runs fio's jobs on a drive or several.
 
     ``state``: the initial state: fresh, filled, steady (random writes), or auto (filled before sequential loads, otherwise steady).
     ``every``: the length of intervals of `Run.over_time` ("100ms").
-    ``fault``: a fault script, such as a line ``at 2s nda.0: dies``; results before and after each fault are in ``json()["phases"]``.
+    ``fault``: a fault script, such as a line ``at 2s nda.0: dies``; results before and after each fault are in ``json()["phases"]``, rebuilds of pool members in ``json()["rebuilds"]``.
+    ``heat``: simulates the temperature of each drive, which throttles itself when it is too hot; the air is that of the drive's figures ``thermal.ambient`` and ``thermal.airflow``.
+    ``guests``: runs the jobs in this number of virtual machines, each on its own share of the smallest drive; their figures are in ``json()["guests"]``.
 
     >>> import drivelab as dl
     >>> run = dl.run(["p4800x-375", "p3700-1600"], "--ioengine=libaio --direct=1 --rw=randread --bs=4k --number_ios=2000")
@@ -418,7 +422,7 @@ def run(
     ['p4800x-375', 'p3700-1600']
     """
     cores, _ = _drives(drives)
-    return _told(Run(_core.run(cores, _jobs(jobs), host, state, seed, every, fault)))
+    return _told(Run(_core.run(cores, _jobs(jobs), host, state, seed, every, fault, heat, guests)))
 
 
 class Replay(_Tabular):

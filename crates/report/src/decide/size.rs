@@ -58,8 +58,11 @@ fn buffer(rule: &BufferRule, answer: &SizeAnswer) -> String {
             bytes_decimal(bytes as f64)
         ),
     };
+    let failed = rule.failed_node_of.map_or_else(String::new, |nodes| {
+        format!(" (with one of {nodes} nodes failed)")
+    });
     format!(
-        "by the rule a working set of {} asks for {} of buffer{capped}; the drive gives {}{trapped}",
+        "by the rule a working set of {}{failed} asks for {} of buffer{capped}; the drive gives {}{trapped}",
         bytes_decimal(rule.working_set_bytes as f64),
         bytes_decimal(rule.bytes),
         bytes_decimal(has as f64)

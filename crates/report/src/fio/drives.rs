@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::cells::{align, grouped, latencies, significant};
-use crate::phases;
+use crate::{guests, phases};
 use text::terminal::{Width, folded, plain};
 use workload::job::Unified;
 
@@ -35,6 +35,12 @@ pub fn print_drives(reports: &[Report], formats: Formats, width: Width) -> Strin
         let drives = reports.iter();
         let drives = drives.map(|it| (it.drive, it.outcome));
         out.push_str(&phases::of_drives(drives, width));
+        for report in reports {
+            let guests = guests::table(report.jobs, report.outcome);
+            if !guests.is_empty() {
+                let _ = write!(out, "\n{}:{guests}", report.drive);
+            }
+        }
     }
     out
 }

@@ -16,7 +16,7 @@ use super::bins::{self, CLASSES, Classes};
 use super::rows::{self, FioRow, GroupWay, RowDirection};
 use super::{Report, VERSION, clock};
 use crate::over_time::columns;
-use crate::{phases, rebuilds};
+use crate::{guests, phases, rebuilds};
 
 /// Level of detail of each histogram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +75,9 @@ pub(super) fn document(report: &Report, detail: Detail) -> Map<String, Value> {
     }
     if !report.outcome.phases.is_empty() {
         root.insert("phases".into(), phases::json(&report.outcome.phases));
+    }
+    if let Some(guests) = guests::json(report.jobs, report.outcome) {
+        root.insert("guests".into(), guests);
     }
     if !report.outcome.rebuilds.is_empty() {
         let rebuilds = rebuilds::json(&report.outcome.rebuilds);

@@ -10,7 +10,7 @@ use super::json::{classes, percent, seconds, share_of_group, shares, trend};
 use super::number::{Unit, short};
 use super::rows::{self, FioRow, GroupWay, RowDirection, Samples};
 use super::{Report, VERSION, clock};
-use crate::{phases, rebuilds};
+use crate::{guests, phases, rebuilds};
 
 /// Appends the text that fio prints at the end of a run.
 pub(super) fn body(out: &mut String, report: &Report) {
@@ -54,6 +54,7 @@ pub(super) fn body(out: &mut String, report: &Report) {
         out.push('\n');
     }
     between_faults(out, report);
+    out.push_str(&guests::table(report.jobs, report.outcome));
 }
 
 /// Appends the results between faults, if any occurred.

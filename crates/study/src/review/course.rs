@@ -26,6 +26,21 @@ pub(crate) struct Long {
     pub(crate) range: WorkloadRange,
     /// Whether a smaller drive may represent the whole one.
     pub(crate) scaled: bool,
+    /// What happens to the drive during the run; other than [`Condition::None`] only with `over_time`.
+    pub(crate) condition: Condition,
+}
+
+/// What happens to a drive during a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Condition {
+    /// Nothing.
+    None,
+    /// The drive warms up by its thermal figures.
+    Heat,
+    /// A pool member fails after an eighth of the run, and returns after a quarter.
+    Returns,
+    /// A pool member fails after an eighth of the run, and is replaced after a quarter.
+    Replaced,
 }
 
 /// The range of a workload on a drive.

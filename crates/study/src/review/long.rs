@@ -6,11 +6,11 @@
 //! that. Not supported: `ramp_time`; the preparation is a job of its own.
 
 use model::media::Medium;
-use model::{Span, Time};
+use model::{Gauge, Span, Time};
 use tier::DriveConfig;
 
 use super::cache::cache_of;
-use super::course::{Long, StopCondition, WorkloadRange};
+use super::course::{Condition, Long, StopCondition, WorkloadRange};
 use super::measure::measurement;
 use super::results::Measurement;
 use super::run::{PointTask, Runner, jobs, rate_of};
@@ -18,9 +18,11 @@ use super::scaled::ScaledDrive;
 use super::seeds::of_seeds;
 use super::series::series;
 use super::suite::PointSpec;
+use lab::faults::{RunFault, rebuilt_member};
 use lab::{Bench, Outcome, Scenario, Work};
 use text::digits::duration;
 use text::problem::Problems;
+use workload::faults::{Fault, ScheduledFault, Timing};
 
 /// Number of intervals of a series.
 const INTERVALS: u64 = 240;
@@ -188,6 +190,10 @@ impl Runner<'_> {
             result.series = Some(each.swap_remove(0));
         }
         result.notes = notes(ready, cut, &result);
+        let first = outcomes.iter().flatten().next();
+        result
+            .notes
+            .extend(first.into_iter().flat_map(condition_notes));
         result.notes.extend(folded(&ready.scaled.drive));
         Ok(result)
     }
@@ -231,6 +237,7 @@ impl Runner<'_> {
         let seed = self.named(ready, run);
         let mut scenario = Scenario::new(machine, ready.spec.state, work, seed);
         scenario.warm_seed = Some(ready.warm_seed);
+        self.set_condition(&mut scenario, ready, text)?;
         scenario.series_every = match ready.long.ends {
             StopCondition::After(_) => {
                 let outcome = jobs(&ready.spec.name, text)?;
@@ -244,6 +251,44 @@ impl Runner<'_> {
             }
         };
         self.lab.run(&scenario)
+    }
+
+    /// Sets what happens to the drive during the run.
+    fn set_condition(
+        &self,
+        scenario: &mut Scenario,
+        ready: &Ready<'_>,
+        text: &str,
+    ) -> Result<(), Problems> {
+        let sheet = &self.request.drives[ready.task.drive];
+        let back = match ready.long.condition {
+            Condition::None => return Ok(()),
+            Condition::Heat => {
+                scenario.heat = Some(sheet.management.thermal.clone());
+                return Ok(());
+            }
+            Condition::Returns => Fault::Returns,
+            Condition::Replaced => Fault::Replaced,
+        };
+        // A run may be shorter than planned.
+        let jobs = jobs(&ready.spec.name, text)?;
+        let length = jobs.iter().filter_map(|job| job.runtime).max();
+        let length = length.unwrap_or(PILOT);
+        let config = &ready.scaled.drive;
+        let Some((member, name)) = rebuilt_member(config) else {
+            return Ok(());
+        };
+        for (at, fault) in [(0.125, Fault::Dies), (0.25, back)] {
+            let planned = ScheduledFault {
+                when: Timing::At(length.scale(at)),
+                drive: Some(name.clone()),
+                fault,
+            };
+            let faults = RunFault::resolve(&planned, config, Some(member));
+            let faults = faults.map_err(|why| Problems::whole(&sheet.id, why))?;
+            scenario.faults.extend(faults);
+        }
+        Ok(())
     }
 
     /// Returns the text of a job by seed, and the share of its length that the suite's I/Os allow.
@@ -282,6 +327,21 @@ fn time_series(ready: &Ready<'_>, outcome: &Outcome) -> super::series::TimeSerie
     series.ios_an_interval = super::results::rounded(ios / series.iops.len().max(1) as f64);
     series.tell_tiers(&outcome.over_time);
     series
+}
+
+/// Returns notes on heat and rebuilds in a run.
+fn condition_notes(outcome: &Outcome) -> Vec<String> {
+    let throttled = outcome.gauge(Gauge::ThermalThrottleSeconds);
+    let heat = throttled.zip(outcome.gauge(Gauge::Celsius));
+    let heat = heat.map(|(seconds, celsius)| {
+        format!(
+            "throttled for {} of {}; {celsius:.1} degrees Celsius at the end",
+            duration(seconds),
+            duration(outcome.counted.seconds())
+        )
+    });
+    let rebuilds = outcome.rebuilds.iter().map(lab::Rebuild::words);
+    heat.into_iter().chain(rebuilds).collect()
 }
 
 /// Returns a note that some nodes of a cluster represent all nodes.

@@ -133,6 +133,28 @@ pub fn check(request: &ReviewRequest) -> Result<(), Problems> {
                     }),
             );
         }
+        let rebuilds = request.suite == Suite::Rebuild && !request.only_yours;
+        if rebuilds && lab::faults::rebuilt_member(&sheet.config).is_none() {
+            let what = format!(
+                "{}: the suite rebuild needs a pool whose members others can rebuild",
+                sheet.id
+            );
+            let mut found = Problems::whole("command line", what);
+            found.0[0].help =
+                Some("such as 'mirror(2*p4610-1600)' or 'raid5(4*p4610-1600)'".into());
+            problems.0.extend(found.0);
+        }
+        let single =
+            sheet.pool_config().is_none() && !matches!(sheet.config, tier::DriveConfig::Raid0(_));
+        if request.suite == Suite::Heat && !request.only_yours && !single {
+            let what = format!(
+                "{}: the suite heat needs a single drive, not a pool",
+                sheet.id
+            );
+            let mut found = Problems::whole("command line", what);
+            found.0[0].help = Some("such as p4800x-750".into());
+            problems.0.extend(found.0);
+        }
         let capacity = model::Capacity {
             bytes: sheet.capacity,
             block: request.block_of(drive),

@@ -38,6 +38,10 @@ pub enum Suite {
     UnderLoad,
     /// SNIA's tests, in rounds until steady state.
     Snia,
+    /// Sustained writes with and without heat.
+    Heat,
+    /// I/O while a pool member is rebuilt.
+    Rebuild,
 }
 
 impl Suite {
@@ -54,11 +58,13 @@ impl Suite {
             Suite::CacheWarmup => "cache-warmup",
             Suite::UnderLoad => "under-load",
             Suite::Snia => "snia",
+            Suite::Heat => "heat",
+            Suite::Rebuild => "rebuild",
         }
     }
 
     /// All suites, in the order of the help.
-    pub const ALL: [Suite; 10] = [
+    pub const ALL: [Suite; 12] = [
         Suite::Quick,
         Suite::Full,
         Suite::Anandtech2017,
@@ -69,6 +75,8 @@ impl Suite {
         Suite::CacheWarmup,
         Suite::UnderLoad,
         Suite::Snia,
+        Suite::Heat,
+        Suite::Rebuild,
     ];
 
     /// Returns the suite with this name.
@@ -79,7 +87,12 @@ impl Suite {
     /// Returns the default host of the suite; for an article's suite, the host that the article used.
     pub const fn host(self) -> &'static str {
         match self {
-            Suite::Quick | Suite::Full | Suite::UnderLoad | Suite::Snia => catalogue::TYPICAL_HOST,
+            Suite::Quick
+            | Suite::Full
+            | Suite::UnderLoad
+            | Suite::Snia
+            | Suite::Heat
+            | Suite::Rebuild => catalogue::TYPICAL_HOST,
             Suite::Anandtech2017 | Suite::Slog | Suite::Hcibench | Suite::CacheWarmup => {
                 "xeon-2017"
             }
@@ -161,6 +174,17 @@ impl Suite {
                 ..Suite::Quick.effort()
             },
             Suite::Snia => snia(),
+            // Ten minutes at 3 GB/s; a 128 KiB I/O counts as four.
+            Suite::Heat => Effort {
+                seeds: 1,
+                sustained_writes: 60_000_000,
+                ..Suite::Quick.effort()
+            },
+            Suite::Rebuild => Effort {
+                seeds: 1,
+                sustained_writes: 10_000_000,
+                ..Suite::Quick.effort()
+            },
             Suite::Perftest => Effort {
                 seeds: 1,
                 ios: 1_050_000,

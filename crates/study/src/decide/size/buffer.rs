@@ -7,8 +7,8 @@
 //! set much larger than the buffer, pressure occurs eventually at any size; the size then determines how long a burst
 //! is not delayed.
 //!
-//! Pools of flash run scaled, as in reviews ([`crate::review`]); times are the whole pool's. Not modelled: several
-//! hosts, a start with a partly used buffer (except the pool's own `start`).
+//! Pools of flash run scaled, as in reviews ([`crate::review`]); times are the whole pool's. After the failure of a node, the
+//! others share its load ([`Busy::with_failed_node`]). Not modelled: several hosts, a start with a partly used buffer (except the pool's own `start`).
 
 use catalogue::DriveSheet;
 use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario, Work};
@@ -49,9 +49,24 @@ pub struct Busy {
     pub lasts: Span,
     /// Maximum write rate in bytes per second; `None` for no limit at QD32.
     pub written: Option<f64>,
+    /// Number of nodes, if the load is that of a group while one of them has failed ([`Busy::with_failed_node`]).
+    pub failed_node_of: Option<u32>,
 }
 
 impl Busy {
+    /// Returns the load of a group after one of this number of nodes has failed: the other nodes share its working set
+    /// and its writes equally. The copies that a cluster then recreates are not included.
+    #[must_use]
+    pub fn with_failed_node(self, nodes: u32) -> Busy {
+        let factor = f64::from(nodes) / f64::from(nodes.saturating_sub(1).max(1));
+        Busy {
+            working_set: (self.working_set as f64 * factor) as u64,
+            written: self.written.map(|rate| rate * factor),
+            failed_node_of: Some(nodes),
+            ..self
+        }
+    }
+
     /// Returns the working set in a pool that is smaller by this factor.
     fn range(&self, stretch: f64) -> u64 {
         (self.working_set as f64 / stretch) as u64 >> 20 << 20
@@ -116,6 +131,9 @@ pub struct BufferRule {
     pub limit_bytes: u64,
     /// Bytes of the cache drive above that limit.
     pub trapped_bytes: u64,
+    /// Number of nodes, one of which has failed; `None` if all work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_node_of: Option<u32>,
 }
 
 /// Sizes the write buffer of a pool whose top tier is a write-back cache; `go_on` receives the completed share of the
@@ -166,6 +184,7 @@ pub fn write_buffer(
             bytes: rounded(busy.working_set as f64 / WORKING_SET),
             limit_bytes: config.buffer_limit,
             trapped_bytes: has - whole,
+            failed_node_of: busy.failed_node_of,
         }),
         ..answer(drive, pool, request, rows, enough)
     })

@@ -13,7 +13,7 @@ use crate::review::chapter::{Chapter, SummaryRow, Topic};
 use crate::review::chart::{
     ALL_METRICS, ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LineChart,
 };
-use crate::review::course::{Long, StopCondition, WorkloadRange};
+use crate::review::course::{Condition, Long, StopCondition, WorkloadRange};
 use crate::review::member::first_to_wear_out;
 use crate::review::pressure::PressureFigures;
 use crate::review::results::{Measurement, Point, PointSettings, Review};
@@ -115,6 +115,7 @@ impl Chapter for HciBench {
                     over_time: false,
                     range: WorkloadRange::Buffer(0.75),
                     scaled: true,
+                    condition: Condition::None,
                 };
                 point(ID, profile, outstanding, long)
             })
@@ -355,6 +356,7 @@ impl Chapter for WritePressure {
             over_time: true,
             range: WorkloadRange::Share(0.5),
             scaled: true,
+            condition: Condition::None,
         };
         vec![
             point(FILLS, &PROFILES[2], 64, long),

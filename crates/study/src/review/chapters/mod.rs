@@ -3,12 +3,14 @@
 
 mod block_size;
 mod hcibench;
+mod heat;
 mod latency;
 mod mix;
 mod one_thread;
 mod paced;
 mod perftest;
 mod queue_depth;
+mod rebuild;
 mod sequential;
 mod slog;
 mod snia;
@@ -51,6 +53,8 @@ pub(crate) const CHAPTERS: &[&dyn Chapter] = &[
     &snia::Throughput,
     &snia::LatencyTest,
     &snia::WriteSaturation,
+    &heat::HeatChapter,
+    &rebuild::RebuildChapter,
     &yours::UserWorkloads,
 ];
 

@@ -12,7 +12,7 @@ use crate::review::chapter::{Chapter, SummaryRow, Topic};
 use crate::review::chart::{
     ALL_METRICS, ChapterSection, Chart, ChartAxis, ChartChoice, Draws, LineChart,
 };
-use crate::review::course::{Long, StopCondition, WorkloadRange};
+use crate::review::course::{Condition, Long, StopCondition, WorkloadRange};
 use crate::review::results::{Measurement, Point, PointSettings, Review};
 use crate::review::slowest::Slowest;
 use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
@@ -41,6 +41,7 @@ const LONG: Long = Long {
     over_time: false,
     range: RANGE,
     scaled: false,
+    condition: Condition::None,
 };
 
 /// The chapter by size and number of threads.
@@ -256,6 +257,7 @@ impl Chapter for SlogLoads {
             over_time: true,
             range: WorkloadRange::Bytes(16 << 30),
             scaled: false,
+            condition: Condition::None,
         };
         let over_time = Long {
             over_time: true,

@@ -8,7 +8,7 @@
 
 use crate::review::chapter::{Chapter, SummaryRow, Topic};
 use crate::review::chart::{ChapterSection, Chart, Draws};
-use crate::review::course::{Long, StopCondition, WorkloadRange};
+use crate::review::course::{Condition, Long, StopCondition, WorkloadRange};
 use crate::review::results::{Measurement, PointSettings, Review};
 use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
 use crate::review::verdict::Seeds;
@@ -204,6 +204,7 @@ fn point((name, times, zipf, scan): (&'static str, f64, Option<&str>, bool)) -> 
             over_time: true,
             range: WorkloadRange::Cache(times),
             scaled: true,
+            condition: Condition::None,
         }),
         ..PointSpec::default()
     }

@@ -20,7 +20,6 @@ use report::csv;
 use report::fio::{self, Formats, Report, print, print_drives, spread_starts};
 use text::bounded;
 use text::problem::{Problem, Problems, nearest};
-use text::quantity::quantity;
 use workload::fio::{
     Dd, JobSet, Surroundings, dd, in_filesystem, option_names, read_overridden, takes_value,
 };
@@ -30,8 +29,10 @@ use workload::replay::read_iologs;
 use crate::drive::{DriveArgs, is_drive, sort};
 use crate::failure::Failure;
 use crate::fault::FaultArgs;
+use crate::guests::GuestArgs;
 use crate::heat::HeatArgs;
 use crate::idle::note_on_power_states_of_jobs;
+use crate::interval::part_of_a_second;
 use crate::memory::with_memory;
 use crate::output::{self, remark, write_whole};
 use crate::scheduler::{SchedulerArg, with_scheduler};
@@ -86,9 +87,8 @@ pub(crate) struct Args {
     scheduler: Option<SchedulerArg>,
     #[command(flatten)]
     heat: HeatArgs,
-    /// Run the jobs in this number of virtual machines, each on its own share of the smallest drive
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    guests: Option<u32>,
+    #[command(flatten)]
+    guests: GuestArgs,
     /// Run the dd command with these operands instead of fio jobs, such as 'if=/dev/zero of=/dev/x bs=1M count=1024'
     #[arg(long, value_name = "OPERANDS")]
     dd: Option<String>,
@@ -161,18 +161,6 @@ struct IgnoredOptions {
     terse_version: Option<String>,
     #[arg(long, hide = true)]
     debug: Option<String>,
-}
-
-/// Parses an interval; a steady-state criterion uses whole seconds.
-fn part_of_a_second(text: &str) -> Result<Span, String> {
-    const SECOND: u64 = 1_000_000_000;
-    let span = quantity::<Span>(text)?;
-    match span >= Span::from_us(100) && SECOND.is_multiple_of(span.ns()) {
-        true => Ok(span),
-        false => Err(String::from(
-            "must divide one second evenly and be at least 100us, such as 500ms, 100ms or 10ms",
-        )),
-    }
 }
 
 /// File system of the jobs' files.
@@ -465,7 +453,7 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
         }
         set
     });
-    let set = set.and_then(|set| in_guests(args.guests, set, &drives));
+    let set = set.and_then(|set| args.guests.split(set, &drives));
     let outputs = output::requested_files([
         ("--output", &args.output),
         ("--csv", &args.csv),
@@ -490,24 +478,6 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
             Err(wrong)
         }
     }
-}
-
-/// Returns the jobs of this number of guests, on shares of the smallest drive.
-fn in_guests(
-    guests: Option<u32>,
-    mut set: JobSet,
-    drives: &[DriveSheet],
-) -> Result<JobSet, Problems> {
-    let smallest = drives.iter().map(|drive| drive.capacity).min();
-    if let (Some(guests), Some(capacity)) = (guests, smallest) {
-        set.jobs = workload::guests::of_guests(&set.jobs, guests, capacity).map_err(|all| {
-            let problems = all
-                .into_iter()
-                .flat_map(|why| Problems::whole("--guests", why).0);
-            Problems(problems.collect())
-        })?;
-    }
-    Ok(set)
 }
 
 /// Returns the options of the `dd` command, if there is one.

@@ -159,6 +159,10 @@ fn is_found_by_returns() -> bool {
         ask(&mut live, &mut now, unit, Some(byte(unit)));
     }
     live.0.befall(now, 1, DriveFault::Returns);
+    // The last stripes are rebuilt last.
+    if (units - 24..units).any(|unit| ask(&mut live, &mut now, unit, None) != byte(unit)) {
+        return true;
+    }
     // The client writes while the member is rebuilt.
     for unit in (0..units).step_by(2).chain((0..units).step_by(2)) {
         ask(&mut live, &mut now, unit, Some(byte(unit) ^ 0x80));

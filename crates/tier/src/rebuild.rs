@@ -20,16 +20,16 @@ pub struct RebuildProgress {
 
 /// The rate limit of a rebuild.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct RebuildPace {
     /// Bytes per second; 0 without a limit.
     rate: u64,
     /// Earliest start of the next chunk.
     next: Time,
 }
 
-impl Pace {
-    pub(super) fn new(rate: u64) -> Pace {
-        Pace {
+impl RebuildPace {
+    pub(super) fn new(rate: u64) -> RebuildPace {
+        RebuildPace {
             rate,
             next: Time::ZERO,
         }
@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn a_chunk_starts_when_the_limit_allows_it() {
-        let mut pace = Pace::new(200_000_000);
+        let mut pace = RebuildPace::new(200_000_000);
         pace.start(Time::ZERO + Span::from_ms(3), 200_000);
         assert_eq!(pace.next(), Time::ZERO + Span::from_ms(4));
         pace.start(pace.next(), 400_000);
         assert_eq!(pace.next(), Time::ZERO + Span::from_ms(6));
-        let mut unlimited = Pace::new(0);
+        let mut unlimited = RebuildPace::new(0);
         unlimited.start(Time::ZERO + Span::from_ms(3), 200_000);
         assert_eq!(unlimited.next(), Time::ZERO);
     }

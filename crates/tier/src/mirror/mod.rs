@@ -40,7 +40,7 @@ use super::labels::{self, Labels};
 use super::legs;
 use super::offline::{ChildImages, Damage};
 use super::planted::{self, Bug};
-use super::rebuild::Pace;
+use super::rebuild::RebuildPace;
 use super::{Child, Tier, TierContext};
 
 /// Time without writes after which the members are flushed and all marks are cleared (the default delay of md's
@@ -114,7 +114,7 @@ pub struct Mirror {
     copying: Option<ResyncCopy>,
     /// Bytes copied at a time, and the rate limit.
     copied: u64,
-    pace: Pace,
+    pace: RebuildPace,
     /// Members that wait for a resync; and members, waiting or being resynced, that need all data.
     returned: u32,
     whole: u32,
@@ -150,7 +150,7 @@ impl Mirror {
             unacknowledged: Vec::new(),
             copying: None,
             copied: config.copied.into(),
-            pace: Pace::new(config.resync_rate),
+            pace: RebuildPace::new(config.resync_rate),
             returned: 0,
             whole: 0,
             barred: 0,

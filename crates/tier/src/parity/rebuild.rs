@@ -15,7 +15,7 @@ use model::time::Time;
 
 use super::{ParityArray, ParityPurpose, REST};
 use crate::planted::{self, Bug};
-use crate::rebuild::{Pace, RebuildProgress};
+use crate::rebuild::{RebuildPace, RebuildProgress};
 use crate::{Child, TierContext};
 
 /// Maximum number of bytes that a chunk has on a child.
@@ -52,7 +52,7 @@ pub(super) struct Rebuilding {
     pub(super) barred: u32,
     /// Used rows.
     used: Vec<Range<u64>>,
-    pace: Pace,
+    pace: RebuildPace,
 }
 
 impl Rebuilding {
@@ -63,7 +63,7 @@ impl Rebuilding {
             whole: 0,
             barred: 0,
             used: core::iter::once(0..rows).collect(),
-            pace: Pace::new(rate),
+            pace: RebuildPace::new(rate),
         }
     }
 

@@ -16,7 +16,7 @@ use model::time::Time;
 
 use super::{BLOCK, Raidz, SECTOR};
 use crate::bits::Bits;
-use crate::rebuild::{Pace, RebuildProgress};
+use crate::rebuild::{RebuildPace, RebuildProgress};
 use crate::{Child, TierContext};
 
 /// Number of the resilver in tokens, where requests of clients have theirs: too large for one of them.
@@ -64,7 +64,7 @@ pub(super) struct Resilver {
     returned: Vec<(Child, bool)>,
     /// Whether the current child lacks all blocks.
     whole: bool,
-    pace: Pace,
+    pace: RebuildPace,
 }
 
 impl Resilver {
@@ -76,7 +76,7 @@ impl Resilver {
             blocks,
             returned: Vec::new(),
             whole: false,
-            pace: Pace::new(rate),
+            pace: RebuildPace::new(rate),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Wall-clock time and virtual time.
 //!
-//! Virtual time is the wall-clock time since the server's start, multiplied by the speed. At speed 0 there is no such
+//! Virtual time is the wall-clock time since the server's start, multiplied by the speed. It can be set back, if the host
+//! is slower than the work of the model ([`Clock::set_back`]). At speed 0 there is no such
 //! relation: commands complete at once, and the model's clock jumps from event to event as in a simulation.
 
 use std::time::Instant;
@@ -49,6 +50,8 @@ pub struct Clock {
     speed: f64,
     /// Floor of the transport, which is subtracted from each deadline.
     floor: Span,
+    /// Wall-clock time by which the virtual time was set back.
+    delay: Span,
 }
 
 impl Clock {
@@ -58,12 +61,18 @@ impl Clock {
             start: Instant::now(),
             speed,
             floor: Span::ZERO,
+            delay: Span::ZERO,
         }
     }
 
     /// Sets the transport's floor (a wall-clock span), which is subtracted from each deadline.
     pub fn compensate(&mut self, floor: Span) {
         self.floor = floor;
+    }
+
+    /// Sets the virtual time back by a wall-clock span: all later deadlines move.
+    pub fn set_back(&mut self, delay: Span) {
+        self.delay += delay;
     }
 
     /// Returns the span that is subtracted from each deadline.
@@ -91,13 +100,13 @@ impl Clock {
     /// Returns the virtual time at which a command that arrives at `wall` is submitted.
     #[inline]
     pub fn arrival(&self, wall: Wall) -> Time {
-        Time::from_ns(self.scaled(wall.0))
+        Time::from_ns(self.scaled(wall.minus(self.delay).0))
     }
 
     /// Returns the virtual time up to which events are run at `wall`: ahead of it by the transport's floor.
     #[inline]
     pub fn horizon(&self, wall: Wall) -> Time {
-        Time::from_ns(self.scaled(wall.0.saturating_add(self.floor.ns())))
+        Time::from_ns(self.scaled(wall.plus(self.floor).minus(self.delay).0))
     }
 
     /// Returns the wall-clock time at which an event of the model is due, minus the transport's floor.
@@ -111,7 +120,7 @@ impl Clock {
         } else {
             (at.ns() as f64 / self.speed) as u64
         };
-        Wall(ns).minus(self.floor)
+        Wall(ns).plus(self.delay).minus(self.floor)
     }
 
     /// Converts a virtual span into a wall-clock span.
@@ -145,6 +154,11 @@ mod tests {
         clock.compensate(Span::from_ns(100));
         assert_eq!(clock.deadline(Time::from_ns(500)), Wall::from_ns(900));
         assert_eq!(clock.horizon(Wall::from_ns(900)), Time::from_ns(500));
+        clock.set_back(Span::from_ns(2_000));
+        assert_eq!(clock.arrival(Wall::from_ns(3_000)), Time::from_ns(500));
+        assert_eq!(clock.deadline(Time::from_ns(500)), Wall::from_ns(2_900));
+        assert_eq!(clock.horizon(Wall::from_ns(2_900)), Time::from_ns(500));
+        assert_eq!(clock.arrival(Wall::from_ns(1_000)), Time::ZERO);
         assert_eq!(clock.deadline(Time::NEVER), Wall::NEVER);
         assert!(Clock::new(0.0).free());
     }

@@ -12,6 +12,7 @@ mod faults;
 mod listeners;
 mod log;
 mod log_limit;
+mod own_work;
 mod pace;
 mod places;
 mod schedule;
@@ -27,6 +28,7 @@ use rustix::event::epoll;
 
 use listeners::Listeners;
 use log::Log;
+use own_work::VirtualDelay;
 use pace::ClientPace;
 use places::EndpointTable;
 use schedule::Schedule;
@@ -77,6 +79,7 @@ pub struct EventLoop {
     schedule: Schedule,
     switches: Switches,
     log: Log,
+    delays: VirtualDelay,
     observer: Option<(Span, Wall, Observer)>,
 }
 
@@ -132,6 +135,7 @@ impl EventLoop {
             schedule: Schedule::default(),
             switches,
             log: Log::new(log),
+            delays: VirtualDelay::default(),
             observer: None,
         })
     }
@@ -318,6 +322,7 @@ impl EventLoop {
         wait::wait(&self.epoll, events, timeout, !self.clock.free())?;
         self.now = self.clock.wall();
         self.places.begin_turn();
+        self.catch_up();
         let mut stop = false;
         for event in &*events {
             let (id, key) = ((event.data.u64() >> 32) as u32, event.data.u64() as u32);
@@ -382,7 +387,7 @@ impl EventLoop {
                 if self.clock.free() {
                     drive.complete_all(&mut replies);
                 } else if self.clock.deadline(drive.next_event()) <= now {
-                    drive.advance(self.clock.horizon(now), &mut replies);
+                    own_work::advance(drive, &self.clock, now, &mut replies);
                 }
                 idle &= replies.is_empty();
                 self.answered += replies.len();
@@ -464,14 +469,7 @@ impl EventLoop {
             self.call(id, |endpoint, port| endpoint.tick(port));
         }
         // An idle drive's model catches up here, so that a command after a long pause finds little work.
-        let reached = self.clock.arrival(now);
-        for drive in &mut self.drives {
-            // Without a clock, a pool's own work takes as long as in wall-clock time.
-            match self.clock.free() && drive.works_alone() {
-                true => drive.settle(drive.now() + TICK),
-                false => drive.settle(reached),
-            }
-        }
+        self.settle_all(now);
         self.serve();
         self.complain(now);
         if now >= self.next_save {

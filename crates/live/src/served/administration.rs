@@ -33,6 +33,9 @@ impl Gauges for GaugeReader {
     }
 }
 
+/// Number of events between two calls of `goes_on` in [`ServedDevice::advance_while`].
+const EVENTS: u32 = 16;
+
 impl ServedDevice {
     /// Returns the drive's sheet in the catalogue.
     pub fn sheet(&self) -> &DriveSheet {
@@ -167,6 +170,35 @@ impl ServedDevice {
     /// volatile cache.
     pub(crate) fn settle(&mut self, now: Time) {
         let now = self.reach(now);
+        self.keep_house(now);
+    }
+
+    /// Runs the model up to `until` while `goes_on` returns true, which is called after every few events. Returns whether
+    /// `until` was reached. Replies are due at once.
+    pub(crate) fn advance_while(&mut self, until: Time, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        for count in 1_u32.. {
+            let next = self.machine.next_event().min(self.held.next());
+            if next > until || next == Time::NEVER || self.power_fails {
+                break;
+            }
+            if count % EVENTS == 0 && !goes_on() {
+                return false;
+            }
+            self.run_until(next);
+        }
+        true
+    }
+
+    /// Runs the model up to `until` while `goes_on` returns true, then does what [`ServedDevice::settle`] does.
+    pub(crate) fn settle_while(&mut self, until: Time, goes_on: &mut dyn FnMut() -> bool) {
+        let now = match self.advance_while(until, goes_on) {
+            true => self.reach(until),
+            false => self.now,
+        };
+        self.keep_house(now);
+    }
+
+    fn keep_house(&mut self, now: Time) {
         self.machine.each_drive(|drive| {
             drive.observe(now);
         });

@@ -331,9 +331,10 @@ pub struct Job {
     pub sequence: u32,
     /// Meaning of `sequence`.
     pub sequencer: Sequencer,
-    /// Bytes skipped after each sequential I/O (`rw=write:4k`). A negative value goes backwards (`rw=read:-8k` with
-    /// 4k blocks reads the range from its end).
+    /// Bytes skipped after each sequential I/O (`rw=write:4k`); a negative value (`rw=read:-8k`) goes backwards.
     pub skip: i64,
+    /// Zones of `zonemode=strided`.
+    pub strided: Option<crate::strided::StridedZones>,
     /// Block sizes by direction.
     pub block_sizes: [BlockSizes; 3],
     /// Alignment of offsets by direction (`blockalign`; the smallest block size by default).
@@ -453,8 +454,7 @@ impl Job {
     }
 
     /// Returns the average interval between direct writes to blocks of the file that are allocated but not yet
-    /// written. fio allocates the file of a job that only writes, without writing it, so the first pass meets such
-    /// blocks.
+    /// written. fio allocates the file of a job that only writes, so the first pass meets such blocks.
     fn converts_every(&self) -> Option<Span> {
         let only_writes = self.mix == Mix::Write && self.records.is_none();
         if !self.direct || !only_writes || self.overwrite || self.filesystem.is_none() {
@@ -540,6 +540,7 @@ impl Default for Job {
             sequence: 1,
             sequencer: Sequencer::Sequential,
             skip: 0,
+            strided: None,
             block_sizes: [const { BlockSizes::Fixed(4096) }; 3],
             block_align: [4096; 3],
             iodepth: 1,

@@ -17,6 +17,7 @@ mod permutation;
 mod places;
 pub mod replay;
 mod settings;
+pub mod strided;
 mod thread;
 pub mod trace;
 mod watch;

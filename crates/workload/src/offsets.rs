@@ -10,6 +10,7 @@ use model::Stream;
 use super::distributions::Sampler;
 use super::job::{Direction, Job, Sequencer};
 use super::permutation::Permutation;
+use super::strided::ZoneWalk;
 
 /// Offset generator of one thread.
 #[derive(Clone, Debug)]
@@ -33,21 +34,26 @@ pub(crate) struct Offsets {
     /// By direction: I/Os before the sequencer draws again.
     left: [u32; 3],
     stream: Stream,
+    /// Zone of a job with `zonemode=strided`.
+    zones: Option<ZoneWalk>,
 }
 
 impl Offsets {
     /// Creates a generator of offsets in `start..start + len`; `smallest` is the smallest block by direction and fits
-    /// in `len`.
+    /// in `len`. `reach` is the length from `start` to the end of the file or drive, for strided zones.
     pub(crate) fn new(
         job: &Job,
         start: u64,
         len: u64,
+        reach: u64,
         smallest: [u32; 3],
         mut stream: Stream,
     ) -> Offsets {
         let align = job.block_align.map(|align| u64::from(align.max(1)));
+        let zones = job.strided.map(|zones| ZoneWalk::new(zones, reach));
+        let part = zones.as_ref().map_or(len, ZoneWalk::range);
         let blocks = std::array::from_fn(|d| {
-            (len.saturating_sub(u64::from(smallest[d])) / align[d] + 1).max(1)
+            (part.saturating_sub(u64::from(smallest[d])) / align[d] + 1).max(1)
         });
         let samplers = std::array::from_fn(|d| {
             Sampler::new(
@@ -75,6 +81,7 @@ impl Offsets {
             position: [0; 3],
             left: [0; 3],
             stream,
+            zones,
         };
         offsets.rewind(smallest.map(u64::from));
         offsets
@@ -96,15 +103,11 @@ impl Offsets {
     #[inline(always)]
     pub(crate) fn next(&mut self, direction: Direction, bytes: u32) -> (u64, u32) {
         let d = direction as usize;
+        if self.zones.is_some() {
+            return self.next_in_zone(d, bytes);
+        }
         let relative = if self.random && self.draws(d) {
-            let block = loop {
-                let block = self.samplers[d].draw(self.blocks[d], &mut self.map, &mut self.stream);
-                // The map is as long as that of the direction with the most blocks.
-                if block < self.blocks[d] {
-                    break block;
-                }
-            };
-            block * self.align[d]
+            self.random(d)
         } else {
             self.sequential(d, bytes)
         };
@@ -117,6 +120,47 @@ impl Offsets {
         };
         self.advance(d, relative, fits, bytes);
         (self.start + relative, fits as u32)
+    }
+
+    /// Returns a random offset, relative to the start of the range or zone.
+    #[inline(always)]
+    fn random(&mut self, d: usize) -> u64 {
+        let block = loop {
+            let block = self.samplers[d].draw(self.blocks[d], &mut self.map, &mut self.stream);
+            // The map is as long as that of the direction with the most blocks.
+            if block < self.blocks[d] {
+                break block;
+            }
+        };
+        block * self.align[d]
+    }
+
+    /// Returns the next I/O of a job with strided zones.
+    #[cold]
+    fn next_in_zone(&mut self, d: usize, bytes: u32) -> (u64, u32) {
+        let Some(mut zones) = self.zones.take() else {
+            return (self.start, bytes);
+        };
+        if zones.next_io(self.random) {
+            self.position = [0; 3];
+            self.map.restart(&mut self.stream);
+        }
+        let mut relative = if self.random && self.draws(d) {
+            self.random(d)
+        } else if self.position[d] >= zones.range() {
+            0
+        } else {
+            self.position[d]
+        };
+        if !zones.fits(relative, u64::from(bytes)) {
+            self.position = [0; 3];
+            relative = 0;
+        }
+        self.advance(d, relative, u64::from(bytes), bytes);
+        let offset = self.start + zones.start() + relative;
+        zones.count(u64::from(bytes));
+        self.zones = Some(zones);
+        (offset, bytes)
     }
 
     /// Checks whether this I/O of a random job draws a new offset.
@@ -165,6 +209,7 @@ impl Offsets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strided::StridedZones;
     use proptest::prelude::*;
 
     proptest! {
@@ -187,7 +232,7 @@ mod tests {
                 ..Job::default()
             };
             let mut offsets =
-                Offsets::new(&job, start * 512, len * 512, [bytes; 3], Stream::new(seed, "test"));
+                Offsets::new(&job, start * 512, len * 512, len * 512, [bytes; 3], Stream::new(seed, "test"));
             for _ in 0..200 {
                 let (offset, moved) = offsets.next(Direction::Read, bytes);
                 prop_assert!(offset >= start * 512);
@@ -199,7 +244,7 @@ mod tests {
     }
 
     fn offsets(job: &Job, len: u64) -> Offsets {
-        Offsets::new(job, 0, len, [4096; 3], Stream::new(1, "test"))
+        Offsets::new(job, 0, len, len, [4096; 3], Stream::new(1, "test"))
     }
 
     fn take(offsets: &mut Offsets, count: usize) -> Vec<u64> {
@@ -249,5 +294,76 @@ mod tests {
         let got = take(&mut offsets(&identical, 1 << 30), 6);
         assert_eq!(got[..3], [got[0]; 3]);
         assert_eq!(got[3..], [got[3]; 3]);
+    }
+
+    /// Offsets of 16 KiB blocks, as fio 3.33 writes them to `write_iolog` for these options.
+    #[test]
+    fn strided_zones_are_those_of_fio() {
+        const KIB: u64 = 1024;
+        let zones = |range: u64, size: u64, skip: u64| {
+            Some(StridedZones {
+                size: size * KIB,
+                range: range * KIB,
+                skip: skip * KIB,
+            })
+        };
+        let blocks = |job: &Job, offset: u64, len: u64, reach: u64, count: usize| {
+            let (len, reach) = (len * KIB, reach * KIB);
+            let smallest = [16 << 10; 3];
+            let stream = Stream::new(1, "test");
+            let mut offsets = Offsets::new(job, offset * KIB, len, reach, smallest, stream);
+            let next = || offsets.next(Direction::Read, 16 << 10).0 / (16 << 10);
+            std::iter::repeat_with(next).take(count).collect::<Vec<_>>()
+        };
+        let job = |strided| Job {
+            strided,
+            block_align: [16 << 10; 3],
+            ..Job::default()
+        };
+        // size=8m zonesize=64k zoneskip=192k
+        let skips = blocks(&job(zones(64, 64, 192)), 0, 8192, 8192, 9);
+        assert_eq!(skips, [0, 1, 2, 3, 16, 17, 18, 19, 32]);
+        // zonesize=256k zonerange=64k: each zone four times.
+        let again = blocks(&job(zones(64, 256, 192)), 0, 8192, 8192, 18);
+        assert_eq!(
+            again,
+            [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 16, 17]
+        );
+        // filesize=1m size=256k zonesize=64k zoneskip=448k: zones beyond size, to the end of the file.
+        let beyond = blocks(&job(zones(64, 64, 448)), 0, 256, 1024, 10);
+        assert_eq!(beyond, [0, 1, 2, 3, 32, 33, 34, 35, 0, 1]);
+        // filesize=1m offset=512k size=384k zonesize=64k zoneskip=64k
+        let offset = blocks(&job(zones(64, 64, 64)), 512, 384, 512, 17);
+        let zone = |first: u64| first..first + 4;
+        let wanted = [32, 40, 48, 56].into_iter().flat_map(zone).chain([32]);
+        assert_eq!(offset, wanted.collect::<Vec<_>>());
+        // zonesize=40k zoneskip=24k: the last block of a zone ends beyond it.
+        let across = blocks(&job(zones(40, 40, 24)), 0, 1024, 1024, 7);
+        assert_eq!(across, [0, 1, 2, 4, 5, 6, 8]);
+        // A random job: every block of a zone once for each time that the zone is covered.
+        let random = Job {
+            random: true,
+            ..job(zones(64, 128, 64))
+        };
+        let order = blocks(&random, 0, 8192, 8192, 24);
+        for (index, part) in order.chunks(4).enumerate() {
+            let mut part = part.to_vec();
+            part.sort_unstable();
+            let first = index as u64 / 2 * 8;
+            assert_eq!(part, zone(first).collect::<Vec<_>>(), "{order:?}");
+        }
+    }
+
+    /// fio 3.33 transfers 416 KiB of a file of 1 MiB with zonesize=64k and zoneskip=100k in blocks of 16 KiB.
+    #[test]
+    fn a_zone_beyond_the_end_ends_a_sequential_job() {
+        let zones = |skip: u64| StridedZones {
+            size: 64 << 10,
+            range: 64 << 10,
+            skip,
+        };
+        let end = |skip| zones(skip).bytes_before_end(1 << 20, 16 << 10);
+        assert_eq!(end(100 << 10), Some(416 << 10));
+        assert_eq!(end(64 << 10), None);
     }
 }

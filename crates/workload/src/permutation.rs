@@ -32,6 +32,11 @@ impl Permutation {
         permutation
     }
 
+    /// Starts a new order.
+    pub(crate) fn restart(&mut self, stream: &mut Stream) {
+        self.rekey(stream);
+    }
+
     fn rekey(&mut self, stream: &mut Stream) {
         self.xor = stream.bits() & self.mask;
         for multiplier in &mut self.multipliers {

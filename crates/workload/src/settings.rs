@@ -22,6 +22,8 @@ pub(crate) struct JobCopy {
     pub(crate) start: u64,
     /// Length of the range.
     pub(crate) len: u64,
+    /// Bytes from the first byte of the range to the end of the file or drive.
+    pub(crate) reach: u64,
     /// Bytes of one pass.
     pub(crate) io_size: u64,
     /// Smallest block by direction.
@@ -130,6 +132,16 @@ impl JobCheck<'_> {
                     "percent of I/Os, such as 4k/70:64k/30",
                 );
             }
+            if let Some(zones) = self.job.strided
+                && !(zones.range + zones.skip).is_multiple_of(u64::from(block))
+                && !self.job.whole_pages
+            {
+                let (range, skip) = (zones.range, zones.skip);
+                self.add(
+                    format!("zonerange {range} and zoneskip {skip} place zones between the drive's {block} B sectors"),
+                    format!("a zonerange (or zonesize) and a zoneskip that are multiples of {block}"),
+                );
+            }
             let align = self.job.block_align[d];
             if align == 0 || !align.is_multiple_of(block) && !self.job.whole_pages {
                 self.add(
@@ -150,6 +162,26 @@ impl JobCheck<'_> {
                     ),
                     "a larger size or a smaller bs",
                 );
+            }
+        }
+    }
+
+    /// Checks that recorded I/Os end within the drive.
+    fn records(&mut self, drive: u64) {
+        if let Some(records) = &self.job.records {
+            for record in records.iter() {
+                let out = record.op != model::Op::Flush
+                    && record.offset + u64::from(record.bytes) > drive;
+                if out {
+                    self.add(
+                        format!(
+                            "the recorded I/O at byte {} ends beyond the drive's {} B",
+                            record.offset, drive
+                        ),
+                        "wrap or refuse addresses when the trace is read",
+                    );
+                    break;
+                }
             }
         }
     }
@@ -315,22 +347,7 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
         for &direction in directions(job.mix) {
             check.distribution(&job.distribution[direction as usize]);
         }
-        if let Some(records) = &job.records {
-            for record in records.iter() {
-                let out = record.op != model::Op::Flush
-                    && record.offset + u64::from(record.bytes) > capacity.bytes;
-                if out {
-                    check.add(
-                        format!(
-                            "the recorded I/O at byte {} ends beyond the drive's {} B",
-                            record.offset, capacity.bytes
-                        ),
-                        "wrap or refuse addresses when the trace is read",
-                    );
-                    break;
-                }
-            }
-        }
+        check.records(capacity.bytes);
         let unit = unit_of(job, capacity);
         let first = extent(&mut check, job, 0, capacity, unit);
         check.blocks(capacity.block, first.map(|(_, len)| len));
@@ -343,6 +360,7 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
                 None
             };
             let Some((start, len)) = here else { break };
+            let reach = reach_of(job, start, len, capacity.bytes);
             threads.push(JobCopy {
                 job: index,
                 copy,
@@ -350,8 +368,9 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
                 phase,
                 start,
                 len,
+                reach,
                 io_size: job.io_size.map_or_else(
-                    || pass_bytes(job, len, capacity.bytes),
+                    || pass_bytes(job, len, reach, capacity.bytes),
                     |extent| bytes_of(extent, capacity.bytes, unit),
                 ),
                 depth: if job.engine.asynchronous() {
@@ -371,7 +390,7 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
 /// the last whole block. A job that skips bytes after each block (`rw=read:12k`) ends at the end of its range. It
 /// wraps to the start only if the range is the whole file or drive. Not modelled: the end of mixes that skip bytes,
 /// whose directions fio ends one by one.
-fn pass_bytes(job: &Job, len: u64, drive: u64) -> u64 {
+fn pass_bytes(job: &Job, len: u64, reach: u64, drive: u64) -> u64 {
     let sizes = |direction: &Direction| limits(&job.block_sizes[*direction as usize]);
     let mut sizes = directions(job.mix).iter().map(sizes);
     let block = match sizes.next() {
@@ -380,15 +399,34 @@ fn pass_bytes(job: &Job, len: u64, drive: u64) -> u64 {
         }
         _ => return len,
     };
+    if let (Some(zones), true) = (job.strided, one_by_one(job)) {
+        let whole = len - len % block;
+        let end = zones.bytes_before_end(reach, block);
+        return end.map_or(whole, |end| end.clamp(block, whole.max(block)));
+    }
     let all = job.filesize.map_or(drive, |bytes| bytes.min(drive));
-    let one_by_one = !job.random && directions(job.mix).len() == 1 && !job.time_based;
     match u64::try_from(job.skip) {
-        Ok(skip) if skip > 0 && len < all && one_by_one => {
+        Ok(skip) if skip > 0 && len < all && one_by_one(job) => {
             let (whole, left) = (len / (block + skip), len % (block + skip));
             whole * block + left.min(block)
         }
         _ => len - len % block,
     }
+}
+
+/// Checks whether a job ends by itself after sequential I/Os of one direction.
+fn one_by_one(job: &Job) -> bool {
+    !job.random && directions(job.mix).len() == 1 && !job.time_based
+}
+
+/// Returns the bytes from `start` to the end of the drive or of the job's file.
+fn reach_of(job: &Job, start: u64, len: u64, drive: u64) -> u64 {
+    let end = match job.filesize {
+        Some(filesize) => filesize.min(drive),
+        None if job.on_device => drive,
+        None => start + len,
+    };
+    end.saturating_sub(start).max(len)
 }
 
 /// Returns the smallest block that a job uses.
@@ -441,8 +479,8 @@ fn extent(
     let len = match job.size {
         // As in fio: a percentage of the file, limited to the part after the offset.
         Some(size @ Extent::Percent(_)) => bytes_of(size, end, unit).min(left),
-        // fio cuts a size at the end of a block device.
-        Some(Extent::Bytes(bytes)) if job.on_device => bytes.min(left),
+        // fio cuts a size at the end of a block device, and at that of a file with `filesize`.
+        Some(Extent::Bytes(bytes)) if job.on_device || job.filesize.is_some() => bytes.min(left),
         Some(Extent::Bytes(bytes)) => bytes,
         None => left,
     };

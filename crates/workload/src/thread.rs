@@ -123,6 +123,7 @@ impl Thread {
                 job,
                 settings.start,
                 settings.len,
+                settings.reach,
                 settings.smallest,
                 stream("offsets"),
             ),

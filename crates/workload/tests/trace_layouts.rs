@@ -394,6 +394,18 @@ fn traces_of_files_and_of_the_nvme_driver_are_named() {
             "RocksDB",
         ),
         (
+            "fio-1  [001] ..... 100.000100: block_bio_queue: 259,0 R 1024 + 256 [fio]\n",
+            "before a request reaches the drive",
+        ),
+        (
+            "12@1634567890.123456:blk_co_preadv blk 0x55 bs 0x56 offset 4096 bytes 8192 flags 0x0\n",
+            "QEMU",
+        ),
+        (
+            "READ usertable user6284781860667377211 [ <all fields>]\n",
+            "YCSB",
+        ),
+        (
             "Attaching 4 probes...\nTIME(ms)     DISK    COMM             PID      LAT(ms)\n611 nvme0n1 bash 4179 10\n",
             "no columns SECTOR and BYTES",
         ),

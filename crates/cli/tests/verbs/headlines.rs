@@ -179,3 +179,27 @@ fn hostile_questions_have_short_answers() {
     // Hard disks and volumes have no rating, so an age or a wear is refused.
     assert!((1..40).contains(&refused), "{refused}");
 }
+
+/// The page of `check` asks a question, and calls a limit by its side: etcd's is an upper one, vSAN's rating a lower
+/// one.
+#[test]
+fn the_page_of_a_check_names_the_side_of_its_limits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = |software: &str| {
+        let path = folder.path().join(format!("{software}.html"));
+        let file = path.to_str().expect("a name");
+        let drive = ["check", software, "p4800x-375", "--seeds", "1", "-o", file];
+        let output = drivelab(&drive);
+        std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+    };
+    let etcd = page("etcd");
+    assert!(etcd.contains("<h1>Which drives meet the minimum of etcd</h1>"));
+    assert!(
+        etcd.contains("published maximum: 10 ms") && !etcd.contains("published minimum: 10 ms")
+    );
+    assert!(
+        etcd.contains("IOPS of each drive"),
+        "a heading with the field's word"
+    );
+    assert!(page("vsan").contains("published minimum: 7300 TB"));
+}

@@ -145,12 +145,35 @@ impl Bars {
             svg class=(screen.class()) viewBox=(format!("0 0 {} {height}", screen.width())) role="img" aria-label=(self.label) {
                 @for row in &rows { (self.row(row, screen)) }
                 @if let Some((x, words)) = &limit {
-                    line class="limit" x1=(px(*x)) x2=(px(*x)) y1="0" y2=(px(bottom + 2.0)) {}
+                    @for (from, to) in self.limit_lines(&rows, bottom, screen) {
+                        line class="limit" x1=(px(*x)) x2=(px(*x)) y1=(px(from)) y2=(px(to)) {}
+                    }
                     @for (line, words) in words.iter().enumerate() {
                         text class="soft" x=(px(x + RIGHT.min(screen.width() - x))) y=(px(bottom + LINE * (line as f64 + 1.0))) text-anchor="end" { (words) }
                     }
                 }
+                @for row in &rows { (self.value(row, screen)) }
             }
+        }
+    }
+
+    /// Returns beginnings and ends of the line of the limit. On a narrow screen, names are above the bars, and the
+    /// line is interrupted there.
+    fn limit_lines(&self, rows: &[PlacedBar<'_>], bottom: f64, screen: Screen) -> Vec<(f64, f64)> {
+        match screen {
+            Screen::Broad => vec![(0.0, bottom + 2.0)],
+            Screen::Slim => {
+                let beside = |row: &PlacedBar<'_>| (row.top - 2.0, row.top + THICK + 2.0);
+                rows.iter().map(beside).collect()
+            }
+        }
+    }
+
+    /// Returns the value of a bar, to the right of it.
+    fn value(&self, row: &PlacedBar<'_>, screen: Screen) -> Markup {
+        let x = Bars::left(screen) + self.length(row.bar.sum(), screen);
+        html! {
+            text class="soft value" x=(px(x + 6.0)) y=(px(row.top + THICK - 5.0)) { (self.words(row.bar.sum())) }
         }
     }
 
@@ -180,7 +203,6 @@ impl Bars {
                     text class="on" x=(px(from + 4.0)) y=(middle) { (part) }
                 }
             }
-            text class="soft value" x=(px(x + 6.0)) y=(middle) { (self.words(row.bar.sum())) }
         }
     }
 }
@@ -221,6 +243,16 @@ mod tests {
                 assert!(last.max(one.top + THICK) < next.name[0].0, "{screen:?}");
             }
             assert!(rows.iter().all(|row| row.top + THICK < bottom));
+            // On a narrow screen, no line of the limit crosses a name.
+            let names = || rows.iter().flat_map(|row| &row.name);
+            let crossed = |(from, to): &(f64, f64)| {
+                names().any(|(y, _)| screen == Screen::Slim && *from < *y && *y - LETTER < *to)
+            };
+            let limits = bars.limit_lines(&rows, bottom, screen);
+            assert!(
+                !limits.is_empty() && !limits.iter().any(crossed),
+                "{limits:?}"
+            );
         }
         assert_eq!(bars.names(), ["link", "medium"]);
         let svg = bars.svg().into_string();

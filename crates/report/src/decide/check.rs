@@ -9,6 +9,14 @@ use super::headline::{first_that_fits, fits, named, some_of};
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, reading, seeds, with_unit};
 
+/// Returns the question, as the title of the page.
+pub(super) fn title(check: &Check) -> String {
+    match check.is_judged {
+        true => format!("Which drives meet the minimum of {}", check.software),
+        false => format!("Drives under the load of {}", check.software),
+    }
+}
+
 /// Returns which drives pass, and which do not, with the limits that they miss: in one line, or in one for each
 /// verdict.
 pub fn sentences(check: &Check, answers: &[CheckAnswer]) -> Vec<String> {

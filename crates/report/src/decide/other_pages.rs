@@ -128,6 +128,7 @@ pub(super) fn check(check: &Check, answers: &[CheckAnswer], words: &PageText) ->
     let figures = figures.filter(|(_, one)| one.reading.unit != "yes/no");
     let figures = figures.map(|(index, one)| {
         let reading = &one.reading;
+        let name = figure_name(&reading.limit);
         let values = answers.iter().map(|answer| {
             let value = readings(answer).nth(index);
             let value = value.and_then(|one| one.reading.value);
@@ -143,23 +144,35 @@ pub(super) fn check(check: &Check, answers: &[CheckAnswer], words: &PageText) ->
         let limits = check.minimum.limits.iter();
         let limit = limits.filter(|limit| limit.text == reading.limit);
         let endurance = check.endurance_tb.filter(|_| reading.unit == "TB");
-        let bound = limit.map(|limit| limit.bound).next().or(endurance);
+        let bound = limit.map(|limit| (limit.bound, limit.figure.is_from_above()));
+        let bound = bound.chain(endurance.map(|least| (least, false))).next();
         let bars = Bars {
-            label: format!("{} of each drive", reading.limit),
+            label: format!("{name} of each drive"),
             unit: reading.unit,
             rows: rows.collect(),
-            limit: bound.map(|bound| (bound, String::from("published minimum"))),
+            limit: bound.map(|(bound, from_above)| {
+                let side = if from_above { "maximum" } else { "minimum" };
+                (bound, format!("published {side}"))
+            }),
         };
         let without = values.iter().filter(|(_, value)| value.is_none());
         let without: Vec<String> = without.map(|(drive, _)| (*drive).clone()).collect();
-        let seeds = "the seed with the smallest margin";
+        let seeds = match index < first.minimum.len() {
+            true => ", the seed with the smallest margin",
+            false => "",
+        };
         PageFigure {
             label: bars.label.clone(),
-            caption: format!("{}, {seeds}.{}", reading.limit, missing("it", &without)),
+            caption: format!("{name} of each drive{seeds}.{}", missing("it", &without)),
             chart: bars.svg(),
         }
     });
     page(words, &figures.collect::<Vec<_>>())
+}
+
+/// Returns the name of a figure for a heading: `IOPS`, and other figures as they are written in limits.
+fn figure_name(figure: &str) -> String {
+    figure.replace("iops", "IOPS")
 }
 
 /// Returns the page on data loss: the time between losses by usable capacity.

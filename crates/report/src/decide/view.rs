@@ -231,7 +231,7 @@ pub fn check<'a>(
     answers: &'a [CheckAnswer],
 ) -> AnswerView<'a> {
     AnswerView::new(
-        check.software.as_str(),
+        super::check::title(check),
         super::check::sentences(check, answers),
         csv::decide::check(answers),
         super::check::tables(check, answers),

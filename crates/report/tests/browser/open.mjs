@@ -27,8 +27,8 @@ export async function open(options = {}, hash = "") {
   return { page, complaints, requests, close: () => context.close() };
 }
 
-export async function openPlain() {
-  const context = await browser.newContext({ javaScriptEnabled: false });
+export async function openPlain(options = {}) {
+  const context = await browser.newContext({ javaScriptEnabled: false, ...options });
   const page = await context.newPage();
   await page.goto(pathToFileURL(file).href);
   return { page, close: () => context.close() };

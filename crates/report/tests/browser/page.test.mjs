@@ -273,6 +273,14 @@ test("without scripts the words are there", async () => {
   await close();
 });
 
+test("without scripts, a dark page prints dark ink on white", async () => {
+  const { page, close } = await openPlain({ colorScheme: "dark" });
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  const title = page.locator("h1").first();
+  assert.equal(await title.evaluate((one) => getComputedStyle(one).color), "rgb(28, 29, 32)");
+  await close();
+});
+
 test("the vendored uPlot is the package's", () => {
   const vendored = new URL("../../src/page/vendor/uplot/", import.meta.url);
   const installed = new URL("./node_modules/uplot/", import.meta.url);

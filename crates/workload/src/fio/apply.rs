@@ -7,7 +7,7 @@ use crate::job::{
 };
 
 use super::engines;
-use super::settings::Settings;
+use super::settings::{Settings, ZoneMode};
 use super::split;
 use super::value::{self, OptionError, OptionValue, SizeValue};
 
@@ -38,8 +38,12 @@ store! {
     loops: job.loops = |given| given.number32(0, u32::MAX);
     filename: filename = |given| given.text().map(|text| Some(text.trim().into()));
     directory: directory = |given| given.text().map(|text| Some(text.trim().into()));
-    size: job.size = |given| extent(given, 100).map(Some);
-    io_size: job.io_size = |given| extent(given, 100).map(Some);
+    // 0 is fio's default: the whole file or drive.
+    size: job.size = |given| extent(given, 100).map(|size| Some(size).filter(|size| *size != Extent::Bytes(0)));
+    io_size: job.io_size = |given| extent(given, 100).map(|size| Some(size).filter(|size| *size != Extent::Bytes(0)));
+    zonesize: zones.size = |given| given.number(0, u64::MAX >> 2);
+    zonerange: zones.range = |given| given.number(0, u64::MAX >> 2);
+    zoneskip: zones.skip = |given| given.number(0, u64::MAX >> 2);
     offset: job.offset = |given| extent(given, 100);
     offset_increment: job.offset_increment = |given| extent(given, 100);
     number_ios: job.number_ios = |given| given.number(0, u64::MAX).map(|ios| (ios > 0).then_some(ios));
@@ -177,6 +181,22 @@ pub(super) fn rw(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
             })?;
             job.skip = sign * bytes;
         }
+    }
+    Ok(())
+}
+
+pub(super) fn zonemode(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
+    let modes = [
+        ("none", ZoneMode::None),
+        ("strided", ZoneMode::Strided),
+        ("zbd", ZoneMode::Zbd),
+    ];
+    settings.zone_mode = given.word(&modes)?.0;
+    if settings.zone_mode == ZoneMode::Zbd {
+        return Err(OptionError::new(
+            "zbd writes and resets the zones of a zoned drive, and the drives here have none",
+            "for a drive without zones, leave out zonemode, zonesize and sizes in zones (`8z`); zonemode=strided skips parts of the range",
+        ));
     }
     Ok(())
 }

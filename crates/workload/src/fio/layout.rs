@@ -36,6 +36,15 @@ pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
                 ));
             }
         }
+        if let (Some(Extent::Bytes(size)), Some(file)) = (job.size, job.filesize)
+            && size > file
+            && !settings.is_on_device()
+        {
+            notes.push(format!(
+                "job {}: size {size} goes beyond the filesize of {file} B and ends there, as in fio",
+                job.name
+            ));
+        }
         let Some(length) = length_of(settings, job) else {
             continue;
         };
@@ -67,14 +76,14 @@ pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
     notes
 }
 
-/// Replaces `filesize` by `size`, because a file that starts elsewhere does not end at `filesize`. A size that does
-/// not fit the file is left unchanged, so that it is refused later.
+/// Replaces `filesize` by `size`, because a file that starts elsewhere does not end at `filesize`. A size that goes
+/// beyond the file ends with it, as in fio.
 fn limit_by_file(job: &mut Job) {
     let Some(file) = job.filesize else { return };
     let rest = file.saturating_sub(bytes_of(job.offset, file));
     let size = job.size.map_or(rest, |size| bytes_of(size, file));
-    if size <= rest {
-        job.size = Some(Extent::Bytes(size));
+    if rest > 0 {
+        job.size = Some(Extent::Bytes(size.min(rest)));
         job.filesize = None;
     }
 }
@@ -113,7 +122,7 @@ fn length_of(settings: &Settings, job: &Job) -> Option<u64> {
         _ => 0,
     };
     let length = size.saturating_add(offset).saturating_add(increments);
-    let length = job.filesize.unwrap_or(0).max(length);
+    let length = job.filesize.unwrap_or(length);
     length.checked_next_multiple_of(ALIGN)
 }
 

@@ -29,6 +29,7 @@ fn files(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 mod accepted;
+mod wild;
 
 const HERE: Surroundings = Surroundings {
     environment: &environment,
@@ -400,11 +401,11 @@ fn a_share_of_a_file_begins_at_a_block() {
 fn what_a_model_cannot_do_is_said_once() {
     let set = read_ok(
         "[global]\nruntime=5\nioengine=libaio\ncpus_allowed=0-3\nverify_pattern=0xdeadbeef\nnrfiles=1\n[a]\ncpus_allowed=1\nverify=crc32c\n\
-         [b]\nioengine=psync\niodepth=8\nwait_for=a\nzonemode=zbd\n",
+         [b]\nioengine=psync\niodepth=8\nwait_for=a\nflow=8\n",
     );
     insta::assert_snapshot!(set.warnings.join("\n"), @r#"
     ignored (no effect on a simulated drive): cpus_allowed, verify_pattern
-    not simulated, though it would change what fio does: verify=crc32c, zonemode=zbd
+    not simulated, though it would change what fio does: verify=crc32c, flow=8
     buffered I/O (fio's default; direct=1 bypasses the page cache): through the host's page cache and the journal of ext4, unless --filesystem says otherwise
     ioengine=psync is synchronous: iodepth=8 is capped at 1, as in fio (b)
     wait_for=a waits for all earlier jobs, as stonewall does (b)

@@ -165,6 +165,23 @@ pub fn fio_results(bytes: &[u8]) {
     }
 }
 
+/// Text of `zilstat` or `zpool iostat` is read or refused. What is read has finite figures, and no log is said to be
+/// unneeded that has a rate.
+pub fn zilstat(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let read = match study::decide::zpool_iostat::read_statistics("zil.txt", &text) {
+        Ok(read) => read,
+        Err(problems) => return assert!(!problems.to_string().is_empty()),
+    };
+    assert!(read.intervals > 0);
+    assert!((0.0..1e30).contains(&read.mean_mb_s));
+    assert!((0.0..1e30).contains(&read.most_mb_s));
+    assert!(read.mean_mb_s <= read.most_mb_s * 1.001);
+    assert!(read.synchronous_share.is_none_or(|share| (0.0..=1.0).contains(&share)));
+    assert!(read.synchronous_writes.is_none_or(|writes| (0.0..1e30).contains(&writes)));
+    assert!(!read.needs_no_log() || read.rate().is_none());
+}
+
 /// SMART data is read or refused. What is read has figures in their bounds, and an answer that fits its first line and its
 /// table, and says nothing that a terminal would act on.
 pub fn smart(bytes: &[u8]) {

@@ -141,8 +141,8 @@ pub(super) fn changed(
         return Ok(located);
     };
     for (key, value) in changes {
-        if set(document.as_table_mut(), key, as_value(value)).is_none() {
-            let what = format!("`{key}` cannot be changed: part of its path is not a section");
+        if let Err(why) = set(document.as_table_mut(), key, as_value(value)) {
+            let what = format!("`{key}` cannot be changed: {why}");
             return Err(Problems::whole(&located.file.origin, what));
         }
     }
@@ -180,18 +180,23 @@ pub fn host_text(name_or_path: &str, changes: &[Change]) -> Result<String, Probl
     Ok(changed(located, changes)?.file.text.to_string())
 }
 
-/// Sets the figure of a dotted key; `None` if a part of the key is not a section.
-fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
+/// Sets the figure of a dotted key; returns why this is not possible.
+fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Result<(), &'static str> {
+    const NOT_A_SECTION: &str = "part of its path is not a section";
     if let Some((section, rest)) = key.split_once('.') {
-        return set(section_of(root, section)?, rest, value);
+        let section = section_of(root, section).ok_or(NOT_A_SECTION)?;
+        return set(section, rest, value);
     }
     if let Some(figure) = root.get_mut(key).and_then(Item::as_table_like_mut) {
+        if !figure.contains_key("value") {
+            return Err("it is a section; name one of its figures");
+        }
         figure.insert("value", Item::Value(value));
         // The old source does not apply to the new value.
         figure.insert("kind", Item::Value(CHANGED.0.into()));
         figure.insert("source", Item::Value(CHANGED.1.into()));
         figure.remove("note");
-        return Some(());
+        return Ok(());
     }
     let figure = NewFigure {
         value,
@@ -199,7 +204,7 @@ fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
         source: CHANGED.1,
         note: None,
     };
-    set_as(root, key, &figure)
+    set_as(root, key, &figure).ok_or(NOT_A_SECTION)
 }
 
 /// A figure to write into a file.
@@ -275,6 +280,11 @@ mod tests {
         for (key, said) in [
             ("xpoint.power.limits", "unknown key `xpoint.power.limits`"),
             ("name.first", "is not a section"),
+            ("xpoint", "`xpoint` cannot be changed: it is a section"),
+            (
+                "xpoint.power",
+                "`xpoint.power` cannot be changed: it is a section",
+            ),
             ("nand.read", "it has no figure `nand.read`"),
         ] {
             let error = drive_with("p4800x-375", &[(key.to_owned(), "12 W".to_owned())]);

@@ -445,7 +445,8 @@ fn no_load() -> Problem {
     )
 }
 
-/// Returns the load at the requested rate, at that of a real log, or at the rate that the limits require.
+/// Returns the load at the requested rate, at that of a real log, or at the rate that the limits require. Limits above a
+/// requested rate are problems.
 fn paced(
     args: &Args,
     zil: Option<&ZilStatistics>,

@@ -68,7 +68,7 @@ fn first_answer(first: &[Candidate], by: Measure, full: usize) -> String {
     let answer = choose::answer(first.iter().map(as_full).collect(), Vec::new(), by);
     let head = match answer.best_by(by) {
         Some(best) => format!("first answer by {}: {}", by.words(), best.drive),
-        None => String::from("first answer: no drive is known to meet all limits"),
+        None => String::from("no first answer yet: short runs do not show which drive is the best"),
     };
     format!(
         "{head} (a short run with one seed); {full} of {} drives run in full next",

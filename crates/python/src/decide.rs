@@ -227,6 +227,7 @@ pub(crate) fn lasting(
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
     let mut conditions = around.read(&mut problems);
+    check_years(years, &mut problems);
     let usual = counted_for(sheets(&drives));
     let most = self::runtime(runtime, usual, &mut problems);
     let load = load.and_then(|asked| {
@@ -271,6 +272,16 @@ pub(crate) fn lasting(
         answers.iter().all(|answer| answer.lasts() != Some(false)),
         repeats,
     ))
+}
+
+/// Checks a number of years.
+fn check_years(years: f64, problems: &mut Problems) {
+    if !(years > 0.0 && years <= 100.0) {
+        let what = format!("years: {years}");
+        problems
+            .0
+            .extend(of_argument(what, "a number above 0, at most 100").0);
+    }
 }
 
 fn measure(name: &str) -> Result<Measure, Problems> {
@@ -427,6 +438,7 @@ pub(crate) fn chosen(
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
     let mut conditions = around.read(&mut problems);
+    check_years(choice.years, &mut problems);
     let usual = counted_for(sheets(&drives));
     let most = self::runtime(runtime, usual, &mut problems);
     let read = load.read(&conditions.host, most);

@@ -97,6 +97,18 @@ def test_several_drives_and_pools():
     assert len(run.rows()) == 2
 
 
+def test_numbers_that_are_not_finite_are_named():
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(dl.InputError, match=f"crashes: {number} is not a finite number"):
+            dl.odds("p4801x-100", crashes=number)
+        with pytest.raises(dl.InputError, match=f"years: (?i:{number})"):
+            dl.life("p4801x-100", years=number)
+        with pytest.raises(dl.InputError, match=f"years: (?i:{number})"):
+            dl.choose("p4801x-100", "web", years=number)
+    with pytest.raises(dl.InputError, match="slo: 3"):
+        dl.max("p4801x-100", slo=3)
+
+
 def test_a_drive_is_in_the_condition_it_is_said_to_be():
     sold = dl.Drive("p4610-1600")
     less = dl.Drive("p4610-1600", overprovision="20%", fill="50%")

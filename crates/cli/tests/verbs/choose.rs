@@ -214,6 +214,7 @@ fn the_log_with_the_least_latency_is_taken_whatever_the_seed() {
         let all = [&asked[..], &load].concat();
         let first = first_line(&all);
         assert!(first.starts_with("Take p4801x-100 by p99"), "{first}");
+        assert!(first.contains("half "), "{first}");
         let (_, found) = json(&all);
         let candidates = found["answers"]["candidates"].as_array().expect("a list");
         let of = |name: &str| {

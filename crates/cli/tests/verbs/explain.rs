@@ -360,6 +360,18 @@ fn swings_of_writes_beyond_the_cache_are_heat() {
 }
 
 /// Options in the file are removed, and the rate rises.
+/// No bottleneck of a disk's model explains a rate that a disk cannot have.
+#[test]
+fn a_rate_far_from_the_model_is_told_as_another_drive() {
+    let fast = Results::of("970evo-1000", &["--rw=randwrite", "--iodepth=128"]);
+    let args = ["explain", "r.json", "wd6001fzwx", "--seeds", "1"];
+    let output = drivelab_in(fast.0.path(), &args);
+    let said = text(&output.stdout);
+    let first = said.lines().next().unwrap_or_default();
+    assert!(first.contains(" times as fast as the model"), "{first}");
+    assert!(first.ends_with("a cache in front of it."), "{first}");
+}
+
 #[test]
 fn an_option_that_holds_a_run_back_is_found() {
     let odd = Results::of("p4800x-375", &[&DEEP[..], &["--blockalign=512"]].concat());

@@ -38,6 +38,48 @@ fn life_at_more_than_a_drive_writes_is_that_at_all_it_writes() {
     );
 }
 
+/// A log on a drive without power-loss protection: each sync programs a page that is mostly empty, so the cycles end long
+/// before the rated bytes. A verdict by the rating alone would be wrong.
+#[test]
+fn a_verdict_by_rated_bytes_names_cycles_that_end_much_earlier() {
+    let first = |drive: &str, rest: &[&str]| {
+        let output = drivelab(&[&["life", drive, "--load", "wal", "--seeds", "1"], rest].concat());
+        text(&output.stdout)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    for drive in ["990pro-2000", "980pro-1000"] {
+        let line = first(drive, &["--rate", "200"]);
+        assert!(line.contains(": its assumed cycles last"), "{line}");
+        assert!(
+            line.contains("days") && line.contains("the assumed rating"),
+            "{line}"
+        );
+        assert!(!line.contains("lasts the 5 years"), "{line}");
+    }
+    // A protected drive merges its writes.
+    let line = first("p4800x-375", &["--rate", "200"]);
+    assert!(line.contains("lasts the 5 years"), "{line}");
+}
+
+/// The pattern of the writes is part of what a drive does not sustain.
+#[test]
+fn a_drive_that_does_not_sustain_the_writes_is_told_with_their_pattern() {
+    let output = drivelab(&[
+        "life",
+        "exos-x18-16tb",
+        "--writes",
+        "2TB/day",
+        "--seeds",
+        "1",
+    ]);
+    let said = text(&output.stdout);
+    let first = said.lines().next().unwrap_or_default();
+    assert!(first.ends_with("of the 23.1 MB/s (random 4k)."), "{first}");
+}
+
 /// A day's bytes and drive writes per day are rates of bytes as well, the latter another one on each drive.
 #[test]
 fn writes_are_given_by_the_second_by_the_day_or_in_drive_writes() {
@@ -106,6 +148,24 @@ fn seed(name: &str) -> String {
         "{}/../../fuzz/seeds/smart/{name}",
         env!("CARGO_MANIFEST_DIR")
     )
+}
+
+/// Data that could not be read matters more than wear.
+#[test]
+fn media_errors_of_a_real_drive_come_first() {
+    let healthy = std::fs::read_to_string(seed("smartctl-nvme.json")).expect("a seed");
+    let found = healthy.replace("\"media_errors\": 0", "\"media_errors\": 431");
+    assert_ne!(healthy, found);
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let path = folder.path().join("s.json");
+    std::fs::write(&path, found).expect("a folder of our own");
+    let output = drivelab(&["life", "--smart", path.to_str().expect("UTF-8")]);
+    let first = text(&output.stdout).lines().next().unwrap_or_default();
+    assert!(
+        first.contains(" has reported 431 media errors. "),
+        "{first}"
+    );
+    assert!(first.contains("4 years"), "{first}");
 }
 
 /// The real drive that ends first is first in the sentence, the table, JSON and CSV. 200 of 600 TB in 2 years leave 4

@@ -63,6 +63,17 @@ fn what_is_no_mix_is_refused_with_all_that_is_wrong() {
     );
 }
 
+/// The D5-P5336 has no pSLC cache and is rated for 1650 MB/s without end. Its buffer is 0.001 % of it.
+#[test]
+fn the_buffer_of_a_large_drive_is_not_a_fast_region() {
+    let (code, found) = json(&["fill", "d5-p5336-7680", "--used", "50", "--seeds", "1"]);
+    assert_eq!(code, Some(0));
+    let at = &found["answers"][0]["at"][0];
+    assert!(at["falls_off"].is_null(), "{at}");
+    let fast = at["fast_mb_s"][0].as_f64().expect("a rate");
+    assert!((fast / 1650.0 - 1.0).abs() < 0.1, "{fast}");
+}
+
 #[test]
 fn a_desktop_drive_falls_off_sooner_the_fuller_it_is() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");

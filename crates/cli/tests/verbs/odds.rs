@@ -49,7 +49,7 @@ fn the_answer_says_how_drives_are_repaired_and_where_rates_are_from() {
     let printed = text(&output.stdout);
     let first = printed.lines().next().expect("a sentence");
     assert!(
-        first.starts_with("s2-slog: data loss once in ") && first.chars().count() <= 160,
+        first.starts_with("s2-slog: the pool is lost once in ") && first.chars().count() <= 160,
         "{first}"
     );
     assert!(printed.contains("replaced after 3 d"), "{printed}");
@@ -60,6 +60,26 @@ fn the_answer_says_how_drives_are_repaired_and_where_rates_are_from() {
     }
     let csv = std::fs::read_to_string(folder.path().join("odds.csv")).expect("written");
     assert_eq!(csv.lines().count(), 3, "{csv}");
+}
+
+/// A write hole loses a stripe that is being written, as an unreadable sector does: neither is the loss of the pool.
+#[test]
+fn a_write_hole_is_compared_with_unreadable_sectors_and_not_with_the_loss_of_a_pool() {
+    let pools = ["raid6(6*exos-x18-16tb)", "mirror(2*exos-x18-16tb)"];
+    let (_, found) = json(&["odds", pools[0], pools[1]]);
+    let of = |index: usize, key: &str| found["answers"][index][key][0].as_f64();
+    assert!(of(0, "losses") < of(1, "losses"), "{found}");
+    // By hand: 6 x 0.0157 failures x 47.8 h / 8766 h x one crash a year.
+    let hole = of(0, "crash_losses").expect("a write hole");
+    assert!((hole / 5.14e-4 - 1.0).abs() < 0.02, "{hole}");
+    assert_eq!(of(1, "crash_losses"), None);
+    let output = drivelab(&["odds", pools[0], pools[1]]);
+    let lines: Vec<&str> = text(&output.stdout).lines().take(2).collect();
+    assert!(
+        lines[0].contains("(crash with a drive missing)"),
+        "{lines:?}"
+    );
+    assert!(lines[1].contains("(unreadable sectors)"), "{lines:?}");
 }
 
 /// JSON repeats the given rates, so that the command can be rebuilt from it.

@@ -240,6 +240,12 @@ fn a_figure_that_a_drive_does_not_have_is_refused() {
         said(&["--set", "name.first=12"]),
     ];
     insta::assert_snapshot!(all.join("\n---\n"));
+    // A section is shown at the option as well, and not in a generated file.
+    for key in ["xpoint", "xpoint.power"] {
+        let said = said(&["--set", &format!("{key}=12W")]);
+        assert!(said.contains("--set on p4800x-375:1:1"), "{said}");
+        assert!(!said.contains("(changed)"), "{said}");
+    }
 }
 
 #[test]

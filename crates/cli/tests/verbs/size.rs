@@ -25,6 +25,32 @@ fn a_log_is_sized_and_a_limit_that_no_size_is_within_is_told() {
     assert!(held > rows[0]["bytes"].as_f64(), "{json}");
 }
 
+/// The user gives the rate of the network; the simulation covers only what the clients of the load do.
+#[test]
+fn the_first_line_on_a_log_has_the_rule_and_a_limit_that_is_missed() {
+    let first = |rest: &[&str]| {
+        let log = ["size", "slog", "p4801x-100", "--main", "950pro-256"];
+        let load = ["--load", "wal", "--seeds", "1", "--runtime", "1s"];
+        let output = drivelab(&[&log[..], &load, rest].concat());
+        text(&output.stdout)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    // By hand: two groups of 4 GiB.
+    let rule = first(&["--inbound", "10GbE"]);
+    assert!(
+        rule.starts_with("p4801x-100: by the rule 8.59 GB are enough for 1.25 GB/s"),
+        "{rule}"
+    );
+    let missed = first(&["--slo", "p99<1us"]);
+    assert!(
+        missed.starts_with("p4801x-100: p99<1us is not met at"),
+        "{missed}"
+    );
+}
+
 /// `web` reads and writes without syncs: nothing reaches the log, whatever its size.
 #[test]
 fn a_load_without_synchronous_writes_needs_no_log() {

@@ -539,9 +539,18 @@ def _written_as(value):
 
 def _ask(name, drives, **given):
     """The answer to a question; what is ``None`` has its default."""
-    given = {key: value for key, value in given.items() if value is not None}
+    given = {key: _as_json(key, value) for key, value in given.items() if value is not None}
     cores, _ = _drives(drives)
-    return Answer(_core.ask(name, cores, _json.dumps(given, default=_plain)))
+    fields = ", ".join(f"{_json.dumps(key)}: {text}" for key, text in given.items())
+    return Answer(_core.ask(name, cores, f"{{{fields}}}"))
+
+
+def _as_json(key, value):
+    """A value as JSON, which has no NaN and no infinity."""
+    try:
+        return _json.dumps(value, default=_plain, allow_nan=False)
+    except ValueError:
+        raise InputError(f"{key}: {value} is not a finite number") from None
 
 
 def _plain(value):

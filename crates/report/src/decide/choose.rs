@@ -5,6 +5,7 @@ use study::decide::binds::Binds;
 use study::decide::choose::{CLOSE, Candidate, ChooseAnswer, ChooseRequest};
 use study::decide::likeness::Likeness;
 use study::decide::slc::SlcUse;
+use study::decide::syncs::Syncs;
 use study::decide::work::LoadFacts;
 use text::digits::{count, digits, duration, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
@@ -179,7 +180,7 @@ pub fn likeness(wanted: &str, found: &[Likeness]) -> String {
         let count = names.len();
         let lose = match found.iter().filter(close).all(|one| one.lost.is_empty()) {
             true => "are less than a fifth worse in every figure",
-            false => "lack as little",
+            false => "are about equally close",
         };
         let some = |shown| format!("{head}, {count} drives {lose}: {}.", some_of(&names, shown));
         return first_that_fits((1..=count).rev().map(some));
@@ -330,6 +331,10 @@ pub fn json(
         "seeds": request.conditions.seeds,
     });
     let mut json = document("drivelab choose", command, &asked, &answer);
+    // As in the answer to `--zilstat` without a run.
+    if let Some(Syncs::Share(share)) = answer.syncs {
+        json["synchronous_share"] = json!(share);
+    }
     if let Some((wanted, found)) = like {
         json["like"] = json!({ "drive": wanted, "others": found });
     }

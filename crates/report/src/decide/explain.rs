@@ -27,6 +27,13 @@ pub fn sentences(answers: &[ExplainAnswer]) -> Vec<String> {
 /// Returns the bottleneck of a run, and whether the model explains its rate.
 fn first_line(answer: &ExplainAnswer) -> String {
     let run = short(&answer.run);
+    if let Some(far) = answer
+        .model
+        .as_ref()
+        .and_then(|model| far_off(answer, model))
+    {
+        return first_that_fits([format!("{run}: {far}.")]);
+    }
     let bound = &answer.bound.text;
     let brief = bound.split(": ").next().unwrap_or(bound);
     let agrees = answer.model.as_ref().map_or_else(String::new, agreement);
@@ -36,6 +43,31 @@ fn first_line(answer: &ExplainAnswer) -> String {
         format!("{run}: bound by {bound}."),
         format!("{run}: bound by {brief}."),
     ])
+}
+
+/// A bottleneck in the model says nothing on a run whose rate differs by more than this factor, without a reason.
+const FAR_OFF: f64 = 2.0;
+
+/// Returns how much faster or slower the run is than the model, if the model has no explanation for the rate.
+fn far_off(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String> {
+    if model.as_asked_agrees || !model.explained_by.is_empty() {
+        return None;
+    }
+    let name = format!("{}{}", short(&model.drive), untested(model.model));
+    let measured = answer.measured.iops.max(1e-9);
+    let trials = model.conditions.iter().map(|trial| trial.iops);
+    let fastest = trials.fold(model.as_asked.iops, f64::max).max(1e-9);
+    let slower = model.as_asked.iops / measured;
+    if measured / fastest > FAR_OFF {
+        let times = digits(measured / fastest);
+        return Some(format!(
+            "{times} times as fast as the model of {name} under any condition: another drive, or a cache in front of it"
+        ));
+    }
+    (slower > FAR_OFF).then(|| {
+        let times = digits(slower);
+        format!("{times} times slower than the model of {name}, and no condition that it knows explains this")
+    })
 }
 
 /// Returns whether the model agrees, or which conditions explain the difference.

@@ -170,6 +170,7 @@ pub fn answer(answer: &FleetAnswer) -> String {
             }
         }
     };
+    let sentence = after_errors(answer, first, &name, sentence);
     let sentence = match answer.unreadable.len() {
         0 => sentence,
         count => {
@@ -185,6 +186,39 @@ pub fn answer(answer: &FleetAnswer) -> String {
         true => sentence.chars().take(LINE - 1).chain(['…']).collect(),
         false => sentence,
     }
+}
+
+/// Returns the sentence on the first drive after one on media errors, if there are any: they matter more than wear.
+fn after_errors(answer: &FleetAnswer, first: &FleetDrive, name: &str, sentence: String) -> String {
+    let errors_of = |one: &FleetDrive| one.health.media_errors.filter(|count| *count >= 1.0);
+    if first.failed.is_some() {
+        return sentence;
+    }
+    let fits = |text: &String| text.chars().count() <= LINE;
+    let Some(many) = errors_of(first) else {
+        let count = answer.drives.iter().filter(|one| errors_of(one).is_some());
+        let note = match count.count() {
+            0 => return sentence,
+            1 => String::from("1 drive has reported media errors."),
+            many => format!("{many} drives have reported media errors."),
+        };
+        let both = format!("{sentence} {note}");
+        return if fits(&both) { both } else { sentence };
+    };
+    let lead = format!("{name} has reported {} media errors.", errors(Some(many)));
+    let end = first.end();
+    let end = end.filter(|(_, end)| end.years.is_some_and(|years| years > 0.0));
+    let brief = end.map(|(_, end)| {
+        format!(
+            "{lead} It ends in {} at its mean rate.",
+            years_in_words(end)
+        )
+    });
+    let whole = format!("{lead} {sentence}");
+    std::iter::once(whole)
+        .chain(brief)
+        .find(fits)
+        .unwrap_or(lead)
 }
 
 /// Returns the sentence on a drive that has failed, and the number of others that have.

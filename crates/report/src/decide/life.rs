@@ -1,7 +1,7 @@
 //! Lifetime of drives: `drivelab life`.
 
 use serde_json::{Value, json};
-use study::decide::life::{FirstEnd, LifeAnswer, LifePart, is_assumed, lasts};
+use study::decide::life::{FirstEnd, LifeAnswer, LifePart, cycles_end_first, is_assumed, lasts};
 use study::decide::table_of_s3::TableRow;
 use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, count, digits, duration, megabytes_a_second};
@@ -76,6 +76,14 @@ fn answer(answer: &LifeAnswer) -> String {
         (Some(years), true) => format!(": {} until its assumed rating", years_of(years)),
         (Some(years), false) => format!(": {} until the rated bytes are written", years_of(years)),
     };
+    if let Some((worn, days)) = cycles_end_first(&answer.parts, answer.years) {
+        return cycles_first(
+            answer,
+            is_lasting,
+            [&verdict, &rated, &slower],
+            (worn, days),
+        );
+    }
     let range = by_seed(part).map_or_else(String::new, |[least, most]| {
         format!(" (seeds {least} to {most})")
     });
@@ -83,6 +91,50 @@ fn answer(answer: &LifeAnswer) -> String {
         format!("{verdict}{rated}{range}.{slower}"),
         format!("{verdict}{rated}.{slower}"),
         format!("{verdict}.{slower}"),
+    ])
+}
+
+/// Returns the verdict on a drive whose cycles end much earlier than its rating. A verdict by the rating alone would
+/// be wrong.
+fn cycles_first(
+    answer: &LifeAnswer,
+    is_lasting: bool,
+    [verdict, rated, slower]: [&str; 3],
+    (worn, days): (&LifePart, f64),
+) -> String {
+    let assumed = cycles_kind(worn);
+    let days = duration_of(days);
+    let whose = match answer.parts.len() {
+        1 => String::new(),
+        _ => format!(" of {}", short(&worn.name)),
+    };
+    if !is_lasting {
+        return first_that_fits([
+            format!(
+                "{verdict}{rated}, {days} until the {assumed} cycles{whose} are used up.{slower}"
+            ),
+            format!("{verdict}{rated}, {days} by {assumed} cycles.{slower}"),
+            format!("{verdict}{rated}.{slower}"),
+            format!("{verdict}: {days} until the {assumed} cycles{whose} are used up."),
+            format!("{verdict}."),
+        ]);
+    }
+    let name = named(&answer.drive, answer.model);
+    let amplification = worn.written.as_ref().and_then(|it| it.write_amplification);
+    let amplification = amplification.map_or_else(String::new, |[mean, ..]| {
+        format!(" (write amplification {})", digits(mean))
+    });
+    let rating = match worn.rating.as_ref().map(|rating| is_assumed(rating.kind)) {
+        Some(true) => "assumed rating",
+        _ => "rated bytes",
+    };
+    let years = worn.years_to_rating().map_or_else(String::new, years_of);
+    let head = format!("{name}: its {assumed} cycles{whose} last {days} at this load");
+    first_that_fits([
+        format!("{head}{amplification}, the {rating} {years}.{slower}"),
+        format!("{head}, the {rating} {years}.{slower}"),
+        format!("{head}, the {rating} {years}."),
+        format!("{head}."),
     ])
 }
 
@@ -134,7 +186,9 @@ fn facts(answer: &LifeAnswer) -> Option<String> {
         return None;
     }
     let mut facts = Vec::new();
-    if let (Some((part, _)), Some(_)) = (answer.weakest(), answer.lasts())
+    // The verdict names the part whose cycles end much earlier than its rating.
+    let worn = cycles_end_first(&answer.parts, answer.years).or_else(|| answer.weakest());
+    if let (Some((part, _)), Some(_)) = (worn, answer.lasts())
         && let (Some(pass), Some(cycles)) = (part.passes.first(), &part.cycles)
     {
         let by = match is_assumed(cycles.kind) {
@@ -171,8 +225,10 @@ fn slower(answer: &LifeAnswer, rate: f64) -> Option<String> {
     }
     let asked = load.asked_mb_s?;
     (answer.parts.len() == 1 && rate < SLOWER * asked).then(|| {
+        let pattern = load.asked_pattern.as_ref();
+        let pattern = pattern.map_or_else(String::new, |pattern| format!(" ({pattern})"));
         format!(
-            "It sustains only {} of the {}.",
+            "It sustains only {} of the {}{pattern}.",
             megabytes_a_second(rate),
             megabytes_a_second(asked)
         )
@@ -190,7 +246,7 @@ fn few_writes(answer: &LifeAnswer) -> Option<String> {
         _ => format!(" of its member {}", part.name),
     };
     Some(format!(
-        "Wear{who} at this rate is not known: a run writes {}, and folding of the pSLC cache ({}) at the start would count as wear.",
+        "Wear{who} at this rate is not known: a run writes {}, less than its pSLC cache holds ({}).",
         bytes_decimal(few.written_gb * 1e9),
         bytes_decimal(few.cache_gb * 1e9)
     ))
@@ -257,10 +313,10 @@ fn unloaded(answer: &LifeAnswer) -> String {
         .dwpd
         .map_or_else(String::new, |dwpd| format!(", {} DWPD", digits(dwpd)));
     let head = format!(
-        "{}:{of} {} all the time last {} years",
+        "{}:{of} lasts {} years if written at {} without pause",
         short(&answer.drive),
-        megabytes_a_second(rating.lasting_mb_s),
         digits(answer.years),
+        megabytes_a_second(rating.lasting_mb_s),
     );
     let rated = bytes_decimal(rating.tbw * 1e12);
     first_that_fits([
@@ -284,6 +340,25 @@ pub(super) fn early_end(end: Option<&FirstEnd>, drive: &str) -> Option<String> {
         ),
         false => format!("{who} is past its rated endurance already"),
     })
+}
+
+/// Returns the kind of a part's cycles as text.
+fn cycles_kind(part: &LifePart) -> &'static str {
+    match part.cycles.as_ref().is_some_and(|it| is_assumed(it.kind)) {
+        true => "assumed",
+        false => "rated",
+    }
+}
+
+/// Returns when the cycles of these parts are used up, as the predicate of a sentence, if that is within these years and
+/// much earlier than the rating.
+pub(super) fn cycles_used_up(parts: &[LifePart], years: f64) -> Option<String> {
+    let (worn, days) = cycles_end_first(parts, years)?;
+    let after = duration_of(days);
+    Some(format!(
+        "uses up its {} cycles after {after}",
+        cycles_kind(worn)
+    ))
 }
 
 /// Returns the end of a drive after these years, as the predicate of a sentence.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use study::decide::load::Height;
 use study::decide::max::{Highest, LoadPoint, MaxAnswer, MaxRequest};
+use study::decide::pauses::REMARK;
 use study::decide::tally::busiest;
 use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits};
@@ -74,6 +75,19 @@ fn answer(request: &MaxRequest, answer: &MaxAnswer) -> String {
     let worn = early_end(answer.first_end.as_ref(), &answer.drive);
     let worn = worn.map_or_else(String::new, |text| format!(" At this rate {text}."));
     let iops = count(open.iops);
+    // Pauses would lower the rate: without them, it is an upper bound.
+    if answer.model_text.contains(REMARK) {
+        return first_that_fits([
+            format!(
+                "{name}: at most {iops} IOPS within {slo} (open loop; pauses of garbage collection are not known).{missed}{worn}"
+            ),
+            format!(
+                "{name}: at most {iops} IOPS within {slo} (its pauses are not known).{missed}{worn}"
+            ),
+            format!("{name}: at most {iops} IOPS within {slo}.{missed}{worn}"),
+            format!("{name}: at most {iops} IOPS within the limits.{missed}{worn}"),
+        ]);
+    }
     first_that_fits([
         format!("{name}: {iops} IOPS within {slo} (open loop{best_seed}{closed}).{missed}{worn}"),
         format!("{name}: {iops} IOPS within {slo} (open loop{best_seed}).{missed}{worn}"),

@@ -6,6 +6,7 @@ use text::digits::{bytes_decimal, digits, duration, percent};
 use text::terminal::{Width, paragraph};
 
 use super::document;
+use super::headline::{first_that_fits, short};
 use super::table::{AnswerColumn, AnswerTable};
 
 /// Years between two events of this rate.
@@ -35,22 +36,43 @@ fn range([_, least, greatest]: PerYear) -> Option<String> {
     (years(least) != years(greatest) && unit != "never").then(|| format!("{from} to {to}"))
 }
 
-/// The answer on one pool in a sentence, and what a rebuild meets.
+/// Returns the number of times in a year that some blocks are lost: to a crash, or to a rebuild that meets an unreadable
+/// sector.
+fn blocks(answer: &OddsAnswer) -> Option<f64> {
+    let each = [answer.crash_losses, answer.unreadable];
+    let rates = each.into_iter().flatten().map(|rates| rates[0]);
+    rates.reduce(|sum, more| sum + more)
+}
+
+/// Returns the answer on one pool: when it is lost, and when some of its blocks are. Either alone would compare pools
+/// wrongly.
 pub fn answer(answer: &OddsAnswer) -> Vec<String> {
-    let drive = &answer.drive;
+    let name = short(&answer.drive);
+    let [typical, ..] = answer.losses;
     let once = match range(answer.losses) {
-        Some(range) => format!("{} (range {range})", years(answer.losses[0])),
-        None => years(answer.losses[0]),
+        Some(range) => format!("{} (range {range})", years(typical)),
+        None => years(typical),
     };
-    let mut lines = vec![format!("{drive}: data loss once in {once}.")];
-    let rebuilds = answer.unreadable.map(|rates| rates[0]);
-    if let Some(rebuilds) = rebuilds.filter(|rate| *rate > answer.losses[0]) {
-        lines.push(format!(
-            "Before that, some blocks: once in {} a rebuild of {drive} meets an unreadable sector and has no other copy of it.",
-            years(rebuilds)
-        ));
-    }
-    lines
+    let Some(blocks) = blocks(answer) else {
+        return vec![format!("{name}: data loss once in {once}.")];
+    };
+    let crash = answer.crash_losses.map_or(0.0, |rates| rates[0]);
+    let why = match crash > blocks / 2.0 {
+        true => "crash with a drive missing",
+        false => "unreadable sectors",
+    };
+    let blocks = years(blocks);
+    vec![first_that_fits([
+        format!("{name}: the pool is lost once in {once}, some blocks once in {blocks} ({why})."),
+        format!(
+            "{name}: the pool is lost once in {}, some blocks once in {blocks} ({why}).",
+            years(typical)
+        ),
+        format!(
+            "{name}: the pool is lost once in {}, some blocks once in {blocks}.",
+            years(typical)
+        ),
+    ])]
 }
 
 /// Returns the cause of a loss as text.
@@ -75,12 +97,17 @@ fn failures(repair: &Repair) -> String {
     }
 }
 
+fn or_none(rates: Option<PerYear>) -> String {
+    rates.map_or_else(|| String::from("-"), |rates| years(rates[0]))
+}
+
 /// Returns a table of the pools, and one of their drives.
 pub fn tables(answers: &[OddsAnswer]) -> Vec<AnswerTable> {
     let columns = vec![
         AnswerColumn::words("pool"),
         AnswerColumn::figures("usable").headed("usable capacity"),
-        AnswerColumn::figures("data loss").headed("data loss once in"),
+        AnswerColumn::figures("pool lost").headed("pool lost once in"),
+        AnswerColumn::figures("by crash").headed("some blocks lost by a crash once in"),
         AnswerColumn::figures("sectors").headed("unreadable sectors once in"),
         AnswerColumn::words("cause").headed("most frequent cause"),
         AnswerColumn::words("share").headed("its share"),
@@ -96,12 +123,11 @@ pub fn tables(answers: &[OddsAnswer]) -> Vec<AnswerTable> {
     let mut listed: Vec<&str> = Vec::new();
     for answer in answers {
         pools.add([
-            answer.drive.clone(),
+            short(&answer.drive),
             bytes_decimal(answer.usable_bytes as f64),
             years(answer.losses[0]),
-            answer
-                .unreadable
-                .map_or_else(|| String::from("-"), |rates| years(rates[0])),
+            or_none(answer.crash_losses),
+            or_none(answer.unreadable),
             cause(&answer.cause),
             percent(Some(answer.cause.share), 0),
         ]);
@@ -129,7 +155,7 @@ pub fn method(
     width: Width,
 ) -> String {
     let how = format!(
-        "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"data loss\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector. The machine crashes {} a year; that loses data while a RAID 5 or 6 lacks a member (its write hole), or within {} s after the last log device has failed. Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",
+        "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"pool lost\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector; some blocks are lost. \"by crash\": the machine crashes {} a year. A RAID 5 or 6 that lacks a member then loses blocks that are being written (its write hole, unless its controller closes it). So does an intent log within {} s after its last device has failed. Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",
         duration(3600.0 * request.replace_hours),
         request.host.id,
         match request.crashes {

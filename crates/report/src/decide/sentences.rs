@@ -3,13 +3,14 @@
 use study::decide::choose::{
     BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED,
 };
+use study::decide::slc::sequential_writes;
 use study::decide::syncs::Syncs;
 use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits, duration, megabytes_a_second, microseconds};
 
 pub use super::headline::LENGTH;
 use super::headline::{first_that_fits, named, short, some_of, untested};
-use super::life::{WORN_OUT, wears_out, years_of};
+use super::life::{WORN_OUT, cycles_used_up, wears_out, years_of};
 use super::{percent, reading};
 
 /// Returns the verdict, then ties over seeds, the best by other criteria, and what the runs do not show.
@@ -95,10 +96,19 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
         ),
     };
     let worn = worn(request, answer, best);
-    first_that_fits([
-        format!("{head}, {}.{worn}", selection_text(request, answer)),
+    let selection = selection_text(request, answer);
+    let ours = chosen_rate(request, answer);
+    let with_rate = ours.iter().flat_map(|rate| {
+        [
+            format!("{head}, {selection} (half the fastest's maximum).{worn}"),
+            format!("{head} at {rate} IOPS, half of the fastest log's maximum.{worn}"),
+        ]
+    });
+    let without = [
+        format!("{head}, {selection}.{worn}"),
         format!("{head}.{worn}"),
-    ])
+    ];
+    first_that_fits(with_rate.chain(without))
 }
 
 /// Returns the verdict by years if no candidate lasts as long as requested.
@@ -214,6 +224,13 @@ fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
     }
 }
 
+/// Returns the common rate of logs, if the program selected it: p99 and wear depend on it.
+fn chosen_rate(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
+    let own = |one: &Candidate| one.own_maximum.is_some();
+    let is_ours = answer.candidates.iter().any(own);
+    request.load.offered_iops().filter(|_| is_ours).map(count)
+}
+
 /// Returns limits and the rate, after "those": "within p99 < 1 ms at 50 k IOPS".
 fn conditions(request: &ChooseRequest, one: bool) -> Option<String> {
     let rate = request.load.offered_iops().map(count);
@@ -235,6 +252,11 @@ fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) ->
         return String::new();
     }
     let term = digits(request.years);
+    // Checkpoints and backups are bursts: nobody writes sequentially for years.
+    let pause = match sequential_writes(&request.load) {
+        Some(_) => " if it never pauses",
+        None => "",
+    };
     let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
     let names = [best.drive.as_str()]
         .into_iter()
@@ -245,7 +267,7 @@ fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) ->
     };
     let ends: Vec<(&Candidate, f64)> = names.filter_map(ends).collect();
     match (&ends[..], best.by) {
-        ([], _) => String::new(),
+        ([], _) => cycles(request, answer, best),
         ([(one, years)], Measure::Usd) if best.ties.is_empty() => format!(
             " That buys {} drives in {term} years: the first {}.",
             one.drives_bought,
@@ -254,10 +276,14 @@ fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) ->
         ([(_, 0.0)], _) if best.ties.is_empty() => format!(" It {WORN_OUT}."),
         ([(one, 0.0)], _) => format!(" {} {WORN_OUT}.", one.drive),
         ([(_, years)], _) if best.ties.is_empty() => {
-            format!(" It {} of the {term} years.", wears_out(*years))
+            format!(" It {} of the {term} years{pause}.", wears_out(*years))
         }
         ([(one, years)], _) => {
-            format!(" {} {} of the {term} years.", one.drive, wears_out(*years))
+            format!(
+                " {} {} of the {term} years{pause}.",
+                one.drive,
+                wears_out(*years)
+            )
         }
         (several, _) => {
             let each = several.iter().map(|(one, years)| match *years > 0.0 {
@@ -275,6 +301,24 @@ fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) ->
             )
         }
     }
+}
+
+/// Returns which drives of the verdict use up their cycles within the requested years and much before their rating.
+fn cycles(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
+    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
+    let names = [best.drive.as_str()]
+        .into_iter()
+        .chain(ties.map(|tie| &*tie.drive));
+    let early: Vec<String> = names
+        .filter_map(|name| {
+            let used = cycles_used_up(&answer.candidate(name)?.parts, request.years)?;
+            Some(match best.ties.is_empty() {
+                true => format!(" It {used}."),
+                false => format!(" {} {used}.", short(name)),
+            })
+        })
+        .collect();
+    early.concat()
 }
 
 fn none_meets(request: &ChooseRequest, answer: &ChooseAnswer) -> String {

@@ -153,9 +153,15 @@ fn parts(request: &SizeRequest, answer: &SizeAnswer) -> Vec<String> {
         )
     });
     let buffer = answer.buffer_rule.as_ref().map(|rule| buffer(rule, answer));
-    let important = [met, worn, rule, buffer].into_iter().flatten();
-    parts.splice(1..1, important);
-    parts
+    // A limit that no size meets comes first, and so does the rule for the rate that the user gives: the simulation
+    // covers only the rate of its load.
+    let missed = answer.meets_bytes.is_none();
+    let first = [met.clone().filter(|_| missed), rule];
+    let is_used = answer.most_held_bytes != Some([0.0; 3]);
+    let important = [met.filter(|_| !missed), worn, buffer];
+    parts.splice(1..1, important.into_iter().flatten());
+    let first = first.into_iter().flatten().filter(|_| is_used);
+    first.chain(parts).collect()
 }
 
 /// Returns the size from which the limits are met.

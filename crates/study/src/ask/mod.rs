@@ -77,14 +77,32 @@ pub trait Ask: Default + PartialEq + Serialize + DeserializeOwned {
             let field = Map::from_iter([(key.clone(), value.clone())]);
             let read = serde_json::from_value::<Self>(Value::Object(field));
             let error = read.err()?.to_string();
-            let help = format!("see the arguments of `{}`", Self::NAME);
-            Some(of_option(format!("--{key}: {error}"), help))
+            Some(wrong_type::<Self>(key, value, &error))
         };
         let problems = Problems(fields.iter().filter_map(alone).collect());
         problems.or(())?;
         serde_json::from_value(Value::Object(fields))
             .map_err(|error| Problems::defect(Self::NAME, error.to_string()))
     }
+}
+
+/// Returns the problem of a field that has a value of another type, or that does not exist.
+fn wrong_type<A: Ask>(key: &str, value: &Value, error: &str) -> Problem {
+    let all = serde_json::to_value(A::default()).unwrap_or_default();
+    let right = match all.get(key) {
+        Some(Value::String(_)) => "a text",
+        Some(Value::Bool(_)) => "true or false",
+        Some(Value::Array(_)) => "a list",
+        Some(Value::Number(number)) if number.is_f64() => "a number",
+        Some(Value::Number(_)) => "a whole number, 0 or greater",
+        // The only fields without a default value that are neither texts nor lists.
+        Some(Value::Null) if value.is_number() => "a whole number, 0 or greater",
+        _ => {
+            let help = format!("see the arguments of `{}`", A::NAME);
+            return of_option(format!("--{key}: {error}"), help);
+        }
+    };
+    of_option(format!("--{key}: {value}"), right)
 }
 
 /// A checked request, which is answered for each drive.
@@ -186,4 +204,33 @@ pub fn all<'a, A>(
         }
     }
     problems.or(answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_value_of_another_type_is_named_with_what_would_be_right() {
+        for (key, value, right) in [
+            ("slo", json!(3), "a text"),
+            ("rwmixread", json!(-1), "a whole number, 0 or greater"),
+            ("seeds", json!("3"), "a whole number, 0 or greater"),
+            ("numjobs", json!(2.5), "a whole number, 0 or greater"),
+            ("fio", json!("size=1g"), "a list"),
+        ] {
+            let fields = Map::from_iter([(key.to_owned(), value.clone())]);
+            let problems = Max::read(fields).expect_err(key);
+            let problem = &problems.0[0];
+            assert_eq!(problem.what, format!("--{key}: {value}"));
+            assert_eq!(problem.help.as_deref(), Some(right), "{key}");
+        }
+        let crashes = Map::from_iter([(String::from("crashes"), json!("often"))]);
+        let problems = Odds::read(crashes).expect_err("a text");
+        assert_eq!(problems.0[0].help.as_deref(), Some("a number"));
+        let unknown = Map::from_iter([(String::from("speed"), json!(1))]);
+        let problems = Max::read(unknown).expect_err("no such field");
+        assert!(problems.0[0].what.contains("unknown field `speed`"));
+    }
 }

@@ -176,6 +176,15 @@ impl PieceWriter<'_> {
         Ok((bytes as f64, took.max(1e-9)))
     }
 
+    /// Writes whole pieces until this number of bytes is written; they are not counted.
+    fn fill_buffer(&mut self, buffer: u64) -> Result<(), Problems> {
+        let mut written = 0.0;
+        while written < buffer as f64 {
+            written += self.write(Span::ZERO)?.0;
+        }
+        Ok(())
+    }
+
     /// Writes until the rate drops and for a while longer, or `most` pieces. Returns where it dropped.
     fn write_on(
         &mut self,
@@ -372,6 +381,11 @@ fn filled(
         // In the models of other media, nothing reduces the rate.
         false => AFTER,
     };
+    // The smaller drive has the buffer of the whole one, which would hold the first of its pieces.
+    let buffer = match small {
+        DriveConfig::Nand(nand) if scale > 1.0 && nand.buffer.bytes >= piece => nand.buffer.bytes,
+        _ => 0,
+    };
     let writing = |seed: u64| PieceWriter {
         bench: Bench::new(lab, &machine, state, seed),
         request,
@@ -385,6 +399,7 @@ fn filled(
     let mut all = Vec::new();
     for seed in request.seed..request.seed + u64::from(request.seeds) {
         let mut on = writing(seed);
+        on.fill_buffer(buffer)?;
         let (written, at) = on.write_on(Span::ZERO, most, AFTER)?;
         let recovery = match (at, seed == request.seed) {
             (Some(at), true) => Some(recovers(&mut on, &written[..at], scale, small)?),

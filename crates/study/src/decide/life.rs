@@ -43,6 +43,21 @@ pub fn lasts(years: f64, term: f64) -> bool {
     years >= term * (1.0 - TOLERANCE)
 }
 
+/// A verdict names the cycles of a drive too if they end before this share of the time to its rating.
+const MUCH_EARLIER: f64 = 0.5;
+
+/// Returns the part whose Percentage Used passes 100 first, and the days until then, if that is within the term and much
+/// earlier than its rating. Its load then has a far higher write amplification than the load of the rating.
+pub fn cycles_end_first(parts: &[LifePart], term: f64) -> Option<(&LifePart, f64)> {
+    let early = parts.iter().filter_map(|part| {
+        let days = part.passes.first()?.day;
+        let rated = part.years_to_rating()? * DAYS;
+        (days > 0.0 && days < MUCH_EARLIER * rated).then_some((part, days))
+    });
+    let first = early.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (!lasts(first.1 / DAYS, term)).then_some(first)
+}
+
 /// Results of one drive or pool.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LifeAnswer {

@@ -124,8 +124,11 @@ pub struct OddsAnswer {
     pub drive: String,
     /// Bytes a host can address.
     pub usable_bytes: u64,
-    /// Losses of durable data in a year.
+    /// Losses of the pool in a year: of all or much of its data.
     pub losses: PerYear,
+    /// Crashes of the machine in a year that lose some blocks, because drives have failed at that time: the write hole
+    /// of a RAID 5 or 6, or the last seconds before a log failed. Null if no crash does.
+    pub crash_losses: Option<PerYear>,
     /// Rebuilds without redundancy that meet an unreadable sector, in a year: some blocks are lost then. Null if no drive
     /// can fail without data loss.
     pub unreadable: Option<PerYear>,
@@ -190,26 +193,29 @@ pub fn check<'a>(
 ) -> Result<(), Problems> {
     let of_each = drives.clone().into_iter();
     let of_each = of_each.filter_map(|drive| check_drive(request, drive).err());
-    let mut problems = Problems(of_each.flat_map(|more| more.0).collect());
-    problems
-        .0
-        .extend(unused(request, drives).err().unwrap_or_default().0);
-    problems.or(())
+    let unused = unused(request, drives).err();
+    let all = of_each.chain(unused).flat_map(|more| more.0);
+    Problems(all.collect()).or(())
+}
+
+fn problem(what: String, help: impl Into<String>) -> Problem {
+    Problem {
+        origin: String::from("command line"),
+        place: text::problem::Place::Whole,
+        what,
+        help: Some(help.into()),
+    }
 }
 
 fn check_drive(request: &OddsRequest, drive: &DriveSheet) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let cluster = drive.pool_config().and_then(|config| config.cluster());
     if cluster.is_some_and(|cluster| cluster.fold > 1) {
-        problems.0.push(Problem {
-            origin: String::from("command line"),
-            place: text::problem::Place::Whole,
-            what: format!(
-                "{}: each simulated node represents several, so not all drives are modelled",
-                drive.id
-            ),
-            help: Some(String::from("simulate each node: fold=1")),
-        });
+        let what = "each simulated node represents several, so not all drives are modelled";
+        let help = "simulate each node: fold=1";
+        problems
+            .0
+            .push(problem(format!("{}: {what}", drive.id), help));
     }
     for member in kinds(drive) {
         if DriveClass::new(member).is_none() && given(request, member).is_none() {
@@ -217,12 +223,9 @@ fn check_drive(request: &OddsRequest, drive: &DriveSheet) -> Result<(), Problems
                 true => String::new(),
                 false => format!("{}: ", drive.id),
             };
-            problems.0.push(Problem {
-                origin: String::from("command line"),
-                place: text::problem::Place::Whole,
-                what: format!("{of}no failure rate is known of {}", member.id),
-                help: Some(format!("say it: --afr {}=0.2%", member.id)),
-            });
+            let what = format!("{of}no failure rate is known of {}", member.id);
+            let help = format!("say it: --afr {}=0.2%", member.id);
+            problems.0.push(problem(what, help));
         }
     }
     problems.or(())
@@ -245,12 +248,9 @@ fn unused<'a>(
         .filter_map(|(name, _)| name.as_ref())
     {
         if !known.contains(&&**name) {
-            problems.0.push(Problem {
-                origin: String::from("command line"),
-                place: text::problem::Place::Whole,
-                what: format!("--afr {name}=...: no drive of these pools is called {name}"),
-                help: Some(format!("their drives: {}", known.join(", "))),
-            });
+            let what = format!("--afr {name}=...: no drive of these pools is called {name}");
+            let help = format!("their drives: {}", known.join(", "));
+            problems.0.push(problem(what, help));
         }
     }
     problems.or(())
@@ -317,15 +317,17 @@ pub fn measure(
             ..numbers[kind]
         });
     let members: Vec<MemberRisk> = members.collect();
-    let losses = [0, 1, 2].map(|end| losses(&sets, &members, request.crashes, end));
+    let (partial, whole): (Vec<Set>, Vec<Set>) = sets.iter().cloned().partition(is_partial);
+    let each = |sets: &[Set]| [0, 1, 2].map(|end| losses(sets, &members, request.crashes, end));
     let is_redundant = sets.iter().any(|set| is_redundant(&set));
     let unreadable = is_redundant.then(|| [0, 1, 2].map(|end| unreadable(&sets, &members, end)));
     Ok(OddsAnswer {
         drive: drive.id.clone(),
         usable_bytes: drive.capacity,
-        losses,
+        losses: each(&whole),
+        crash_losses: (!partial.is_empty()).then(|| each(&partial)),
         unreadable,
-        cause: cause(&sets, &members, request.crashes),
+        cause: cause(&whole, &members, request.crashes),
         drives,
     })
 }
@@ -359,6 +361,11 @@ fn losses(sets: &[Set], members: &[MemberRisk], crashes: f64, end: usize) -> f64
         .iter()
         .map(|(set, crash)| set_rate(set, *crash, members, crashes, end));
     rates.sum()
+}
+
+/// Whether a crash while drives have failed loses what was being written, and not the pool.
+fn is_partial((set, crash): &Set) -> bool {
+    *crash && !set.is_empty()
 }
 
 /// Whether data are lost only if several drives fail, whatever the machine does.

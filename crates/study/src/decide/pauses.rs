@@ -14,7 +14,7 @@ use crate::ledger::support::{self, Statement};
 const FIGURES: [&str; 2] = ["nand.pace.depth", "nand.collection.burst"];
 
 /// Text for a drive whose pauses below saturation are unknown.
-const REMARK: &str = "writes below saturation: pauses of garbage collection are not known or not modelled for this drive";
+pub const REMARK: &str = "writes below saturation: pauses of garbage collection are not known or not modelled for this drive";
 
 /// Checks whether the drive, or a member, is a NAND drive without such a figure from a source.
 fn are_unknown(drive: &DriveSheet) -> bool {

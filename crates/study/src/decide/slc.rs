@@ -8,14 +8,15 @@
 
 use catalogue::DriveSheet;
 use lab::{Lab, Outcome, ProgressCallback};
-use model::media::{Medium, Precondition};
+use model::media::Precondition;
 use model::{Span, Time};
 use serde::Serialize;
 use text::problem::Problems;
 use tier::DriveConfig;
-use workload::job::{Extent, Job, Mix};
+use workload::job::{Job, Mix};
 
 use super::fill;
+use super::smaller;
 use super::tally::Tally;
 use super::work::{Conditions, Load};
 use crate::review::Workload;
@@ -74,16 +75,14 @@ pub(super) fn run(
     let in_run = rates.map(|(rate, one)| rate * one.end.since(Time::ZERO).seconds());
     let in_run = in_run.fold(0.0, f64::max);
     let fills = in_run.max(rate * own_seconds(jobs)) >= cache.gb * 1e9;
-    if !fills || !is_relative(jobs) {
+    if !fills || !smaller::is_relative(jobs) {
         let within = SlcUse {
             is_within: true,
             ..cache
         };
         return Ok((outcomes, Some(within)));
     }
-    let mut small = drive.clone();
-    small.config = drive.config.shrunk(fill::SMALL);
-    small.capacity = small.config.capacity_bytes();
+    let small = smaller::shrunk(drive);
     let share = small.capacity as f64 / drive.capacity as f64;
     let filling = cache.gb * 1e9 * share / rate;
     let transition = TRANSITION * small.capacity as f64 / (cache.after_mb_s * 1e6);
@@ -93,7 +92,7 @@ pub(super) fn run(
 }
 
 /// Returns the jobs of a load that only writes sequentially.
-pub(super) fn sequential_writes(load: &Load) -> Option<&[Job]> {
+pub fn sequential_writes(load: &Load) -> Option<&[Job]> {
     let Workload::Jobs(jobs) = &load.user_workload().workload else {
         return None;
     };
@@ -108,19 +107,6 @@ fn own_seconds(jobs: &[Job]) -> f64 {
         runtime + job.ramp_time.seconds()
     });
     own.fold(0.0, f64::max)
-}
-
-/// Checks whether the jobs' addresses scale with the drive.
-fn is_relative(jobs: &[Job]) -> bool {
-    let scales = |extent: &Extent| !matches!(extent, Extent::Bytes(bytes) if *bytes > 0);
-    jobs.iter().all(|job| {
-        let size = job.size.as_ref().is_none_or(scales);
-        let offsets = scales(&job.offset) && scales(&job.offset_increment);
-        size && offsets
-            && job.io_size.is_none()
-            && job.filesize.is_none()
-            && job.number_ios.is_none()
-    })
 }
 
 /// Returns the drive's SLC cache in its initial state; `None` if it has none, or if its rate does not drop.

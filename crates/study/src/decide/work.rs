@@ -22,6 +22,7 @@ use workload::replay::OutOfRangePolicy;
 
 use super::rate::{self, OfferedRate};
 use super::slo::{LimitMetric, Slo};
+use super::smaller;
 use super::syncs::Syncs;
 use super::tally::Tally;
 use crate::review::{UserWorkload, Workload};
@@ -109,6 +110,9 @@ pub struct LoadFacts {
     pub at_most_seconds: Option<f64>,
     /// Requested write rate in 10^6 bytes per second; null if none was requested.
     pub asked_mb_s: Option<f64>,
+    /// Pattern of the requested writes, such as `random 4k`; left out if none was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_pattern: Option<String>,
     /// Total arrival rate in IOPS (open loop); null if none was requested.
     pub offered_iops: Option<f64>,
     /// Counted time in seconds of every job, if it was extended because few I/Os arrive; left out otherwise.
@@ -123,6 +127,7 @@ pub struct Load {
     /// Maximum counted time of a job, if it shortened one.
     cut: Option<Span>,
     asked_mb_s: Option<f64>,
+    asked_pattern: Option<String>,
     offered_iops: Option<f64>,
     /// Initial state of the drives, if the file of a named load gives one.
     state: Option<Precondition>,
@@ -187,6 +192,7 @@ impl Load {
             yours,
             cut: None,
             asked_mb_s: None,
+            asked_pattern: None,
             offered_iops: None,
             state: None,
             is_brief: false,
@@ -314,11 +320,14 @@ impl Load {
         self
     }
 
-    /// Returns the load with a requested write rate in 10^6 bytes per second.
+    /// Returns the load with a requested write rate in 10^6 bytes per second, of writes with this pattern.
     #[must_use]
-    pub fn writing(mut self, mb_s: f64) -> Load {
-        self.asked_mb_s = Some(mb_s);
-        self
+    pub fn writing(self, mb_s: f64, pattern: String) -> Load {
+        Load {
+            asked_mb_s: Some(mb_s),
+            asked_pattern: Some(pattern),
+            ..self
+        }
     }
 
     /// Returns the load with its I/Os arriving at this rate (open loop).
@@ -381,6 +390,7 @@ impl Load {
             text: self.yours.text.clone(),
             at_most_seconds: self.cut.map(Span::seconds),
             asked_mb_s: self.asked_mb_s,
+            asked_pattern: self.asked_pattern.clone(),
             offered_iops: self.offered_iops,
             extended_seconds: self.extended(seeds).map(Span::seconds),
         }
@@ -441,6 +451,8 @@ impl Load {
         go_on: ProgressCallback<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
         let extended = self.extended(conditions.seeds).filter(|_| !self.is_brief);
+        let small = self.smaller(drive, extended);
+        let drive = small.as_ref().unwrap_or(drive);
         if let Some(most) = extended {
             let once = Length {
                 most: Some(most),
@@ -477,6 +489,16 @@ impl Load {
             ..once
         };
         self.run_for(longer, drive, conditions, lab, &again)
+    }
+
+    /// Returns a smaller drive for a run at a low arrival rate, which writes little in this time.
+    fn smaller(&self, drive: &DriveSheet, extended: Option<Span>) -> Option<DriveSheet> {
+        let (Workload::Jobs(jobs), Some(_)) = (&self.yours.workload, self.offered_iops) else {
+            return None;
+        };
+        let brief = self.cut.filter(|cut| self.is_brief && *cut > USUAL);
+        let seconds = extended.or(brief)?.seconds();
+        smaller::for_few_writes(drive, jobs, seconds)
     }
 
     /// Returns these outcomes, or those of longer runs that count only after memory is full. The runs are longer if much

@@ -131,7 +131,11 @@ impl WriteAmount {
                 written(&format!("{enough}s"))?
             }
         };
-        Ok(load.writing(rate * 1e-6))
+        let order = match workload::fio::is_random(rw) {
+            true => "random",
+            false => "sequential",
+        };
+        Ok(load.writing(rate * 1e-6, format!("{order} {bs}")))
     }
 }
 

@@ -56,6 +56,9 @@ const PARTS: [&str; 2] = ["idb/s", "iib/s"];
 /// Columns that are not zero if anything was logged: records, and blocks of pool and log device with their bytes.
 const USE: [&str; 5] = ["ic/s", "imnc/s", "imnw/s", "imsc/s", "imsw/s"];
 
+/// Bound of a number in a file: sums of numbers below it are finite.
+const MOST: f64 = 1e24;
+
 /// Rates of one line or interval.
 #[derive(Clone, Copy, Default)]
 struct ZilRates {
@@ -219,7 +222,7 @@ pub(super) fn number(word: &str) -> Option<f64> {
     };
     let value: f64 = digits.parse().ok()?;
     let bytes = value * libm::pow(1024.0, f64::from(power));
-    (value >= 0.0 && bytes.is_finite()).then_some(bytes)
+    (value >= 0.0 && bytes < MOST).then_some(bytes)
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ impl Suite {
             },
             // The number of I/Os at which a run is shortened.
             Suite::Slog => Effort {
-                sustained_writes: 2_000_000,
+                sustained_writes: 600_000,
                 ..Suite::Quick.effort()
             },
             Suite::Hcibench => Effort {

@@ -32,6 +32,8 @@ const THREADS: [u32; 4] = [1, 4, 16, 64];
 
 /// Counted time: two transaction groups.
 const COUNTED: Span = Span::from_ms(10_000);
+/// Counted time of the server workloads: four transaction groups. The memory of a pool is full within the first.
+const OVER_TIME_COUNTED: Span = Span::from_ms(20_000);
 const RANGE: WorkloadRange = WorkloadRange::Bytes(1 << 30);
 
 const LONG: Long = Long {
@@ -239,7 +241,7 @@ impl Chapter for SlogLoads {
             title: "Server workloads",
             about: "Three workloads. NFS: eight clients that write 32 KiB each time, every write stable, with a COMMIT after \
                     eight writes. Database log: writes of 8 KiB, each followed by fdatasync. Asynchronous: writes of 128 KiB \
-                    that need not be durable, 32 outstanding over 16 GiB for a minute. In the chart over time, each seed begins \
+                    that need not be durable, 32 outstanding over 16 GiB. Each runs 20 seconds, four transaction groups. In the chart over time, each seed begins \
                     with a drive without earlier load; the first seed is shown.",
             charts: &[OVER_TIME],
         }
@@ -249,9 +251,9 @@ impl Chapter for SlogLoads {
         if suite != Suite::Slog {
             return Vec::new();
         }
-        let minute = StopCondition::After(Span::from_ms(60_000));
+        let ends = StopCondition::After(OVER_TIME_COUNTED);
         let async_write = Long {
-            ends: minute,
+            ends,
             warm: Span::ZERO,
             filled: false,
             over_time: true,
@@ -262,7 +264,7 @@ impl Chapter for SlogLoads {
         let over_time = Long {
             over_time: true,
             filled: false,
-            ends: minute,
+            ends,
             warm: Span::ZERO,
             ..LONG
         };
@@ -299,7 +301,7 @@ impl Chapter for SlogLoads {
             },
             SummaryRow {
                 topic: Topic::OverTime,
-                name: "Asynchronous, 128 KiB, one minute",
+                name: "Asynchronous, 128 KiB, 20 seconds",
                 value: |review, drive| of_load(review, drive, "asynchronous"),
             },
         ]
@@ -308,7 +310,7 @@ impl Chapter for SlogLoads {
 
 const OVER_TIME: Chart = Chart {
     id: LOADS,
-    title: "First minute",
+    title: "First 20 seconds",
     draws: Draws::Gauged {
         caption: "Server workloads over time",
         metrics: &["iops", "mb_s", "mean_us", "max_us", "dirty_gb"],

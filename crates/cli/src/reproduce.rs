@@ -89,11 +89,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.against_sheet {
         return Ok(());
     }
+    let all = reproduction.results.len();
     match Summary::from_results(reproduction.results.iter()).missed {
         0 => Ok(()),
-        1 => Err(Failure::Verdict("1 row is out of its tolerance".into())),
+        1 => Err(Failure::Verdict(format!(
+            "1 row of {all} is out of its tolerance"
+        ))),
         missed => Err(Failure::Verdict(format!(
-            "{missed} rows are out of their tolerances"
+            "{missed} of {all} rows are out of their tolerances"
         ))),
     }
 }

@@ -35,7 +35,7 @@ model_number = "A drive"
 
 /// Drives whose figures, or those of their Optane family, were set from measurements that are off their ratings
 /// (`met = false`).
-const MEASURED: [&str; 14] = [
+const MEASURED: [&str; 16] = [
     "800p-118",
     "800p-58",
     "905p-960",
@@ -44,6 +44,8 @@ const MEASURED: [&str; 14] = [
     "p4800x-750",
     "7450max-800",
     "7450pro-960",
+    "970evo-1000",
+    "970evo-500",
     "980pro-1000",
     "mp600-2000",
     "mp600-500",

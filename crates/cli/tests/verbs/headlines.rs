@@ -92,8 +92,11 @@ fn the_first_line_on_a_run_names_what_bound_it() {
             .collect();
         let first = first_line(&args);
         assert!(first.contains(": bound by "), "{first}");
-        let explained = first.contains("explained by") || first.contains("agrees");
-        assert_eq!(explained, drive.is_some(), "{first}");
+        assert_eq!(
+            first.contains("; the model agrees"),
+            drive.is_some(),
+            "{first}"
+        );
     }
 }
 

@@ -9,6 +9,7 @@ mod decide;
 mod drives;
 mod explain;
 mod explain_files;
+mod explain_first_line;
 mod faults;
 mod fio;
 mod fio_messages;

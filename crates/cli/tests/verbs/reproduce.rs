@@ -37,7 +37,10 @@ fn a_ledger_that_holds_is_exit_code_0_and_one_that_does_not_is_3() {
     assert!(out.contains("S0-001") && out.contains("1 of 1"), "{out}");
     let (code, _, said) = drivelab(&["reproduce", "--ledger", &ledger(&folder, "0.001")]);
     assert_eq!(code, 3);
-    assert!(said.contains("1 row is out of its tolerance"), "{said}");
+    assert!(
+        said.contains("1 row of 1 is out of its tolerance"),
+        "{said}"
+    );
 }
 
 #[test]

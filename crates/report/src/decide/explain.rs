@@ -10,9 +10,14 @@ use study::decide::explain::rating::PerformanceRating;
 use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds};
 use text::terminal::{Width, paragraph};
 
-use super::headline::{first_that_fits, short, untested};
+use super::bottleneck::first_line;
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, model as known, percent, range, seeds};
+
+/// Checks on the machine if a run is faster than its drive can be.
+const OTHER_DRIVE: &str = "To check: `filename` is the drive that was named; `direct=1`; no cache (page cache, RAID \
+                           controller, hypervisor) between fio and the drive; the blocks were written before they were \
+                           read.";
 
 /// Returns a line for each run, then further facts on each.
 pub fn sentences(answers: &[ExplainAnswer]) -> Vec<String> {
@@ -22,68 +27,6 @@ pub fn sentences(answers: &[ExplainAnswer]) -> Vec<String> {
         _ => format!("{}: {}", answer.run, facts(answer)),
     });
     lines.chain(facts).collect()
-}
-
-/// Returns the bottleneck of a run, and whether the model explains its rate.
-fn first_line(answer: &ExplainAnswer) -> String {
-    let run = short(&answer.run);
-    if let Some(far) = answer
-        .model
-        .as_ref()
-        .and_then(|model| far_off(answer, model))
-    {
-        return first_that_fits([format!("{run}: {far}.")]);
-    }
-    let bound = &answer.bound.text;
-    let brief = bound.split(": ").next().unwrap_or(bound);
-    let agrees = answer.model.as_ref().map_or_else(String::new, agreement);
-    first_that_fits([
-        format!("{run}: bound by {bound}{agrees}."),
-        format!("{run}: bound by {brief}{agrees}."),
-        format!("{run}: bound by {bound}."),
-        format!("{run}: bound by {brief}."),
-    ])
-}
-
-/// A bottleneck in the model says nothing on a run whose rate differs by more than this factor, without a reason.
-const FAR_OFF: f64 = 2.0;
-
-/// Returns how much faster or slower the run is than the model, if the model has no explanation for the rate.
-fn far_off(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String> {
-    if model.as_asked_agrees || !model.explained_by.is_empty() {
-        return None;
-    }
-    let name = format!("{}{}", short(&model.drive), untested(model.model));
-    let measured = answer.measured.iops.max(1e-9);
-    let trials = model.conditions.iter().map(|trial| trial.iops);
-    let fastest = trials.fold(model.as_asked.iops, f64::max).max(1e-9);
-    let slower = model.as_asked.iops / measured;
-    if measured / fastest > FAR_OFF {
-        let times = digits(measured / fastest);
-        return Some(format!(
-            "{times} times as fast as the model of {name} under any condition: another drive, or a cache in front of it"
-        ));
-    }
-    (slower > FAR_OFF).then(|| {
-        let times = digits(slower);
-        format!("{times} times slower than the model of {name}, and no condition that it knows explains this")
-    })
-}
-
-/// Returns whether the model agrees, or which conditions explain the difference.
-fn agreement(model: &ModelComparison) -> String {
-    let guess = untested(model.model);
-    let named = |key: &String| model.conditions.iter().find(|trial| trial.key == *key);
-    let trials = model.explained_by.iter().filter_map(named);
-    let trials: Vec<&str> = trials.map(|trial| trial.what.as_str()).collect();
-    match (model.as_asked_agrees, trials.is_empty(), model.agrees) {
-        (true, ..) => format!("; the model{guess} agrees"),
-        (false, true, _) => format!("; no condition known to the model{guess} explains its rate"),
-        (false, false, true) => format!("; explained{guess} by {}", trials.join(" or by ")),
-        (false, false, false) => {
-            format!("; explained in part{guess} by {}", trials.join(" or by "))
-        }
-    }
 }
 
 /// Returns the distance from rating and model, the conditions that explain it, and what helps.
@@ -99,11 +42,18 @@ fn facts(answer: &ExplainAnswer) -> String {
         sentences.extend(follows(answer));
         return sentences.join(" ");
     };
+    let exceeds = model.gap.exceeds.as_ref();
+    sentences.extend(exceeds.map(|limit| format!("{}.", limit.arithmetic)));
     sentences.push(far(answer, model));
-    sentences.extend(difference(answer, model));
+    sentences.extend(difference(model));
     sentences.extend(answer.change.as_ref().map(changed));
-    sentences.extend(costs(model));
-    sentences.extend(change(answer, model));
+    if model.gap.beyond_model {
+        // Neither the options nor the ratings of this drive say anything about the run.
+        sentences.push(String::from(OTHER_DRIVE));
+    } else {
+        sentences.extend(costs(model));
+        sentences.extend(change(answer, model));
+    }
     sentences.extend(follows(answer));
     sentences.join(" ")
 }
@@ -146,22 +96,27 @@ fn far(answer: &ExplainAnswer, model: &ModelComparison) -> String {
     };
     match (&model.rating, model.of_rating) {
         (Some(rating), Some(share)) => format!(
-            "{is} is {} of the {} that {} is rated at for {} blocks ({}).",
+            "{is} is {} of the {} that {} is rated at for {} blocks{} ({}).",
             percent(Some(share)),
             rated(rating, block(answer)),
             model.drive,
             bytes_binary(rating.block_bytes as f64),
+            if rating.of_new_drive {
+                " on a new drive"
+            } else {
+                ""
+            },
             rating.source,
         ),
         _ => format!(
-            "{is}; {} has no rating for this access pattern.",
+            "{is}; this catalogue has no rating of {} for this access pattern.",
             model.drive
         ),
     }
 }
 
 /// Returns whether the model agrees, and if not, what explains the difference.
-fn difference(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String> {
+fn difference(model: &ModelComparison) -> Option<String> {
     let asked = &model.as_asked;
     if model.as_asked_agrees {
         return Some(format!(
@@ -169,11 +124,17 @@ fn difference(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String>
             count(asked.iops)
         ));
     }
-    let than = asked.iops / answer.measured.iops.max(1e-9);
+    let of_model = model.gap.of_model;
+    let than = match of_model > 1.0 {
+        true => format!("the measured rate is {} times as high", digits(of_model)),
+        false => format!(
+            "{} times the measured rate",
+            digits(1.0 / of_model.max(1e-9))
+        ),
+    };
     let head = format!(
-        "With the options of the run, the model reaches {} ({} times the measured rate)",
-        count(asked.iops),
-        digits(than)
+        "With the options of the run, the model reaches {} ({than})",
+        count(asked.iops)
     );
     let named = |key: &String| model.conditions.iter().find(|trial| trial.key == *key);
     let trials: Vec<&Trial> = model.explained_by.iter().filter_map(named).collect();
@@ -183,11 +144,15 @@ fn difference(answer: &ExplainAnswer, model: &ModelComparison) -> Option<String>
     let tell = to_tell(&trials);
     Some(match (causes.is_empty(), model.agrees) {
         (true, _) => format!(
-            "{head}, and no condition that it knows explains the difference, nor two of them at once."
+            "{head}. No condition that is simulated explains the difference, nor do two of them together."
         ),
-        (false, true) => format!("{head}; explained by {}.{tell}", causes.join("; or by ")),
+        (false, true) if trials.iter().any(|trial| trial.check.len() > 1) => format!(
+            "{head}. No single condition explains it; two fit: {}.{tell}",
+            causes.join("; or ")
+        ),
+        (false, true) => format!("{head}. A likely cause is {}.{tell}", causes.join("; or ")),
         (false, false) => format!(
-            "{head}; nearest, but not all of it: {}.{tell}",
+            "{head}. The nearest condition does not explain all of it: {}.{tell}",
             causes.join("; or ")
         ),
     })

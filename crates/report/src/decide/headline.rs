@@ -48,6 +48,12 @@ pub(super) fn untested(model: &str) -> &'static str {
     }
 }
 
+/// Returns "the model", with its support level if no measurement tests it.
+pub(super) fn the_model(model: &str) -> String {
+    let note = untested(model).replace("model ", "").replace(" model", "");
+    format!("the model{note}")
+}
+
 /// Returns a name with the note of [`untested`].
 pub(super) fn named(drive: &str, model: &str) -> String {
     format!("{}{}", short(drive), untested(model))
@@ -96,6 +102,25 @@ mod tests {
         let lines = in_lines("x", &[long.clone(), long]);
         assert_eq!(lines.len(), 2);
         assert!(fits(&lines[0]), "{}", lines[0]);
+    }
+
+    #[test]
+    fn a_model_is_named_once() {
+        let levels = [
+            "from data sheet",
+            "unvalidated",
+            "not judged yet",
+            "validated",
+        ];
+        assert_eq!(
+            levels.map(the_model),
+            [
+                "the model (from data sheet)",
+                "the model (unvalidated)",
+                "the model (not judged yet)",
+                "the model"
+            ]
+        );
     }
 
     #[test]

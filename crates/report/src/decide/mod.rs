@@ -1,6 +1,7 @@
 //! Decisions for people and programs: the answer in a sentence, tables, JSON, pages.
 
 mod bars;
+mod bottleneck;
 pub mod check;
 pub mod choose;
 mod display;

@@ -6,6 +6,7 @@ use lab::{Lab, Machine};
 use model::Part;
 use model::media::Precondition;
 use serde::Serialize;
+use text::digits::digits;
 use text::problem::Problems;
 use tier::DriveConfig;
 
@@ -13,6 +14,7 @@ use super::causes::{self, Cause};
 use super::change::{self, Change};
 use super::depth::{self, DepthAdvice};
 use super::file::{Bound, ReportingGroup, RunFacts};
+use super::gap::RateGap;
 use super::heat::Heat;
 use super::pairs;
 use super::rating::{self, PerformanceRating};
@@ -63,6 +65,8 @@ pub struct ExplainAnswer {
 pub struct ModelComparison {
     /// Name of the drive.
     pub drive: String,
+    /// Assumed initial state of the drive.
+    pub state: &'static str,
     /// Support level of its model.
     pub model: &'static str,
     /// The supporting rows.
@@ -73,6 +77,8 @@ pub struct ModelComparison {
     pub of_rating: Option<f64>,
     /// The run as the file describes it.
     pub as_asked: Trial,
+    /// Distance of the measured rate from that.
+    pub gap: RateGap,
     /// Whether that agrees with the measurement.
     pub as_asked_agrees: bool,
     /// Runs under other conditions; pairs of conditions only if they explain the run.
@@ -93,7 +99,7 @@ pub struct ModelComparison {
 }
 
 /// Maximum error at which the model's bottleneck is assumed for the measured run.
-const NEAR: f64 = 0.35;
+pub const NEAR: f64 = 0.35;
 /// Minimum share of a difference that a condition must remove to explain it.
 const TAKEN: f64 = 0.4;
 /// Minimum gain in rate at which a removed option counts as a limit.
@@ -207,27 +213,31 @@ fn modelled(
     let (rating, advice) = rated(run, request, &case, &base, &runs)?;
     let known = support::statement(&request.drive);
     let far = seen.distance(&run.targets).unwrap_or(f64::INFINITY);
-    let bound = match (
-        bound(run, &seen, &options, case.machine.drive()),
-        run.bound(),
-    ) {
-        (model, _) if far <= NEAR => model,
-        (model, by_file) if by_file.by == "unknown" => Bound {
-            by: "unknown",
-            text: format!(
-                "something that the model does not have (the model would be bound by {})",
-                model.text
-            ),
-        },
-        (_, by_file) => by_file,
+    let asked = trial("as-asked", "as asked", &as_asked, as_asked.iops(), run);
+    let trials: Vec<&Trial> = std::iter::once(&asked).chain(&conditions).collect();
+    let gap = RateGap::new(&run.facts, &trials, base.machine.drive());
+    let by_model = bound(run, &seen, &options, case.machine.drive());
+    let bound = match run.bound() {
+        _ if gap.beyond_model => unknown(&format!(
+            "the run is {} times as fast as the model",
+            digits(gap.of_model)
+        )),
+        _ if far <= NEAR => by_model,
+        by_file if by_file.by == "unknown" => unknown(&format!(
+            "the model is too far from the run; it is bound by {}",
+            by_model.text
+        )),
+        by_file => by_file,
     };
     let modelled = ModelComparison {
         drive: request.drive.id.clone(),
+        state: request.state.name(),
+        gap,
         model: known.grade.name(),
         model_text: known.text,
         of_rating: rating.as_ref().map(|it| rounded(run.facts.iops / it.iops)),
         rating,
-        as_asked: trial("as-asked", "as asked", &as_asked, as_asked.iops(), run),
+        as_asked: asked,
         agrees: agrees(&seen, run),
         as_asked_agrees: agrees(&as_asked, run),
         conditions,
@@ -238,6 +248,13 @@ fn modelled(
         advice,
     };
     Ok((modelled, bound))
+}
+
+fn unknown(why: &str) -> Bound {
+    Bound {
+        by: "unknown",
+        text: format!("unknown: {why}"),
+    }
 }
 
 /// Returns the rating for the pattern, and settings that reach it, with the drive and host as described, in the state
@@ -298,6 +315,8 @@ fn conditions(
         .filter_map(|(cause, seen)| Some((cause, seen?)))
         .collect();
     let tried = |(cause, seen): &(Cause, CaseResult)| Trial {
+        supposition: cause.supposition.clone(),
+        check: cause.check.clone(),
         to_tell: cause.to_tell.clone(),
         ..trial(&cause.key, &cause.what, seen, as_asked.iops(), run)
     };

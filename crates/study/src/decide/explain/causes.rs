@@ -17,88 +17,9 @@ use model::media::{Medium, Precondition};
 use tier::DriveConfig;
 use workload::job::{BlockSizes, Extent, Job, Mix, SyncMode};
 
+pub use super::cause::{Cause, CauseSubject};
 use super::file::depth_of;
 use super::runs::ExplainCase;
-
-/// Subject of a cause; only one cause of each subject applies at a time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CauseSubject {
-    /// Data on the drive.
-    State,
-    /// Lanes and generation of the drive's link.
-    Link,
-    /// Start of the partition or file.
-    Alignment,
-    /// Power governor of the drive.
-    Power,
-    /// Wear of the drive.
-    Wear,
-    /// Time since power-on.
-    Uptime,
-    /// The host of the drive.
-    Host,
-    /// An option of the file.
-    Option,
-}
-
-impl CauseSubject {
-    /// Returns how to find out on the machine whether the condition applied; `None` for options, which are in the
-    /// file.
-    pub const fn to_tell(self) -> Option<&'static str> {
-        match self {
-            CauseSubject::State => Some(
-                "write the drive over twice, at random, and measure again (`drivelab measure --plan fit` does both)",
-            ),
-            CauseSubject::Link => Some(
-                "`lspci -vv` shows the link's present rate and width (LnkSta) and its maximum (LnkCap)",
-            ),
-            CauseSubject::Alignment => {
-                Some("the partition's `start` in /sys/block must be a multiple of 8 sectors")
-            }
-            CauseSubject::Power => Some(
-                "`nvme get-feature -f 2` has the power state, `nvme smart-log` the temperature and the counts of thermal management",
-            ),
-            CauseSubject::Wear => Some("`nvme smart-log` has percentage_used"),
-            CauseSubject::Uptime => Some("measure again after an hour under power"),
-            CauseSubject::Host => {
-                Some("measure again with `cpupower idle-set -D 0`, which keeps cores awake")
-            }
-            CauseSubject::Option => None,
-        }
-    }
-}
-
-/// A cause, and the case that has it (a condition) or does not have it (an option).
-#[derive(Clone, Debug)]
-pub struct Cause {
-    /// Subject of the cause.
-    pub about: CauseSubject,
-    /// Identifier for programs.
-    pub key: String,
-    /// Description of the cause.
-    pub what: String,
-    /// How to find out on the machine whether it applied.
-    pub to_tell: Vec<&'static str>,
-    /// The simulated case.
-    pub case: ExplainCase,
-}
-
-impl Cause {
-    fn new(
-        about: CauseSubject,
-        key: impl Into<String>,
-        what: impl Into<String>,
-        case: ExplainCase,
-    ) -> Cause {
-        Cause {
-            about,
-            key: key.into(),
-            what: what.into(),
-            to_tell: about.to_tell().into_iter().collect(),
-            case,
-        }
-    }
-}
 
 /// Unit in which drives store and transfer data, in bytes.
 const UNIT: u32 = 4096;
@@ -179,7 +100,13 @@ fn states(base: &ExplainCase) -> Vec<Cause> {
                     ("steady", "a drive in its steady state: data lie scattered")
                 }
             };
-            Cause::new(CauseSubject::State, key, what, ExplainCase { state, ..base.clone() })
+            let supposition = match state {
+                Precondition::Fresh => "the drive was new or trimmed",
+                Precondition::Filled => "the drive was only filled sequentially",
+                Precondition::Steady => "the drive was in steady state",
+            };
+            let case = ExplainCase { state, ..base.clone() };
+            Cause::new(CauseSubject::State, key, what, case).supposing(supposition)
         })
         .collect()
 }
@@ -193,48 +120,48 @@ fn credits(config: &VolumeConfig, base: &ExplainCase) -> Vec<Cause> {
     if !saves(&config.limits) && !saves(&config.instance) {
         return Vec::new();
     }
-    let (state, key, what) = match base.state {
+    let (state, key, what, supposition) = match base.state {
         Precondition::Fresh => (
             Precondition::Steady,
             "steady",
             "a volume whose burst credits are spent",
+            "its burst credits were spent",
         ),
         _ => (
             Precondition::Fresh,
             "fresh",
             "a volume with all its burst credits",
+            "it had all its burst credits",
         ),
     };
     let case = ExplainCase {
         state,
         ..base.clone()
     };
-    Vec::from([Cause::new(CauseSubject::State, key, what, case)])
+    let cause = Cause::new(CauseSubject::State, key, what, case);
+    Vec::from([cause.supposing(supposition)])
 }
 
 fn links(base: &ExplainCase) -> Vec<Cause> {
-    let slower = |(key, what, factor): (&'static str, &str, u64)| {
+    let slower = |(key, what, supposition, factor): (&'static str, &str, &str, u64)| {
         let drive = with_link(base.machine.drive(), factor)?;
-        let machine = base.machine.with_drive(drive);
-        Some(Cause::new(
-            CauseSubject::Link,
-            key,
-            what,
-            ExplainCase {
-                machine,
-                ..base.clone()
-            },
-        ))
+        let case = ExplainCase {
+            machine: base.machine.with_drive(drive),
+            ..base.clone()
+        };
+        Some(Cause::new(CauseSubject::Link, key, what, case).supposing(supposition))
     };
     let all = [
         (
             "link-half",
             "a link at half its rate: half the lanes, or a generation older",
+            "its link runs at 1/2 rate",
             2,
         ),
         (
             "link-quarter",
             "a link at a quarter of its rate: fewer lanes or an older generation",
+            "its link runs at 1/4 rate",
             4,
         ),
     ];
@@ -274,19 +201,21 @@ fn misaligned(base: &ExplainCase) -> Option<Cause> {
         _ => None,
     });
     let jobs = jobs.collect::<Option<Vec<Job>>>()?;
-    Some(Cause::new(
-        CauseSubject::Alignment,
-        "misaligned",
-        "a partition or file that begins at an odd sector (512 B alignment): I/Os cross the boundaries of units",
-        ExplainCase {
-            jobs,
-            ..base.clone()
-        },
-    ))
+    let what = "a partition or file that begins at an odd sector (512 B alignment): I/Os cross the boundaries of units";
+    let case = ExplainCase {
+        jobs,
+        ..base.clone()
+    };
+    let cause = Cause::new(CauseSubject::Alignment, "misaligned", what, case);
+    Some(cause.supposing("its partition is misaligned"))
 }
 
 fn powers(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
-    let with = |about, key: String, what: String, change: &dyn Fn(&mut DriveConfig) -> bool| {
+    let with = |about,
+                key: String,
+                what: String,
+                supposition: String,
+                change: &dyn Fn(&mut DriveConfig) -> bool| {
         let mut config = base.machine.drive().clone();
         change(&mut config).then(|| {
             let machine = base.machine.with_drive(config);
@@ -294,7 +223,7 @@ fn powers(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
                 machine,
                 ..base.clone()
             };
-            Cause::new(about, key, what, case)
+            Cause::new(about, key, what, case).supposing(supposition)
         })
     };
     let limits = drive.management.power_limits_watts.iter();
@@ -306,6 +235,7 @@ fn powers(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
                 CauseSubject::Power,
                 format!("power-{watts}W"),
                 format!("its power governor set to {watts} W"),
+                format!("its power governor is set to {watts} W"),
                 &|config| config.set_power_limit(*watts).is_ok(),
             )
         })
@@ -316,6 +246,7 @@ fn powers(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
             CauseSubject::Wear,
             String::from("worn"),
             format!("a drive past {percent} % of its rated endurance, which throttles writes"),
+            format!("it is past {percent} % of its rated endurance"),
             &|config| config.set_percentage_used(percent + 1.0).is_ok(),
         ));
     }
@@ -323,6 +254,7 @@ fn powers(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
         CauseSubject::Uptime,
         String::from("power-on"),
         String::from("the first minutes after power-on, when the drive refreshes its data"),
+        String::from("it ran in the first minutes after power-on"),
         &|config| config.set_uptime(Span::from_seconds(600.0)).is_ok(),
     ));
     all.into_iter().flatten().collect()
@@ -331,15 +263,15 @@ fn powers(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
 /// Returns hosts whose cores sleep or do not, in contrast to the case's host.
 fn hosts(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
     let sleeps = !base.machine.host().idle_states.is_empty();
-    let (key, what, name) = match sleeps {
+    let (what, supposition, name) = match sleeps {
         true => (
-            "host",
             "a host whose cores do not sleep (no idle states), as `xeon-2017`",
+            "the cores do not sleep",
             "xeon-2017",
         ),
         false => (
-            "host",
             "a host whose cores sleep (idle states), as `linux`",
+            "the cores sleep",
             catalogue::TYPICAL_HOST,
         ),
     };
@@ -348,15 +280,11 @@ fn hosts(base: &ExplainCase, drive: &DriveSheet) -> Vec<Cause> {
     };
     let config = base.machine.drive().clone();
     let machine = lab::Machine::new(drive, &host).with_drive(config);
-    vec![Cause::new(
-        CauseSubject::Host,
-        key,
-        what,
-        ExplainCase {
-            machine,
-            ..base.clone()
-        },
-    )]
+    let case = ExplainCase {
+        machine,
+        ..base.clone()
+    };
+    vec![Cause::new(CauseSubject::Host, "host", what, case).supposing(supposition)]
 }
 
 /// Returns the job with an asynchronous engine instead of one with a single I/O in flight.

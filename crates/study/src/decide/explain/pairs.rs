@@ -55,6 +55,8 @@ fn both(first: &Cause, second: Cause) -> Cause {
         about: first.about,
         key: format!("{}+{}", first.key, second.key),
         what: format!("both {}, and {}", first.what, second.what),
+        supposition: format!("{} and {}", first.supposition, second.supposition),
+        check: first.check.iter().chain(&second.check).copied().collect(),
         to_tell: first
             .to_tell
             .iter()

@@ -76,6 +76,10 @@ pub struct Trial {
     pub key: String,
     /// Difference from the run as described.
     pub what: String,
+    /// For a condition: the text that follows "if".
+    pub supposition: String,
+    /// For a condition: the shortest check on the machine, one for each part of a pair.
+    pub check: Vec<&'static str>,
     /// For a condition: how to find out on the machine whether it applied.
     pub to_tell: Vec<&'static str>,
     /// I/Os per second.
@@ -90,6 +94,26 @@ pub struct Trial {
     pub distance: Option<f64>,
     /// Mean power; null if the model has none.
     pub watts: Option<f64>,
+}
+
+#[cfg(test)]
+impl Trial {
+    /// Returns a trial with this rate and nothing else.
+    pub(super) fn of_rate(iops: f64) -> Trial {
+        Trial {
+            key: String::new(),
+            what: String::new(),
+            supposition: String::new(),
+            check: Vec::new(),
+            to_tell: Vec::new(),
+            iops,
+            iops_by_seed: [iops; 2],
+            mean_us: None,
+            factor: 1.0,
+            distance: None,
+            watts: None,
+        }
+    }
 }
 
 /// A model agrees with the measurement if its rate is within this distance, and all figures together are within twice
@@ -275,6 +299,8 @@ pub(super) fn trial(
     Trial {
         key: key.to_owned(),
         what: what.to_owned(),
+        supposition: String::new(),
+        check: Vec::new(),
         to_tell: Vec::new(),
         iops: rounded(seen.iops()),
         iops_by_seed: seen.iops_by_seed(),

@@ -169,12 +169,12 @@ fn alone(seeds: &Seeds<'_>) -> Vec<String> {
         let (&(best, least), others) = order.split_first()?;
         let compared: Vec<String> = others
             .iter()
-            .map(|&(drive, us)| format!("{} takes {}", facts.the(drive), us.words(microseconds)))
+            .map(|&(drive, us)| format!("{} on {}", us.words(microseconds), facts.the(drive)))
             .collect();
         let mut text = format!(
-            "At QD1 {} answers a 4 KiB random {direction} in {}",
-            facts.the(best),
-            least.words(microseconds)
+            "At QD1 a 4 KiB random {direction} takes a mean of {} on {}",
+            least.words(microseconds),
+            facts.the(best)
         );
         if !compared.is_empty() {
             text.push_str(&format!("; {}", listed(&compared)));
@@ -204,8 +204,13 @@ fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
                 |figures| figures.mb_s,
             )
         };
-        let from = |x| format!("from {}", span(x, |bytes| bytes_binary(bytes as f64)));
-        let clauses = overtakings(seeds, curve, from);
+        let above = |x| {
+            format!(
+                "at {} and above",
+                span(x, |bytes| bytes_binary(bytes as f64))
+            )
+        };
+        let clauses = overtakings(seeds, curve, above);
         if !clauses.is_empty() {
             let clauses = clauses.join("; ");
             sentences.push(format!(

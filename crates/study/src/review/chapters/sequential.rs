@@ -254,7 +254,7 @@ fn rates(seeds: &Seeds<'_>) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "128 KiB sequential, on drives overwritten at random: {}.",
+        "128 KiB sequential, at the best queue depth, on drives overwritten at random: {}.",
         clauses.join("; ")
     )]
 }

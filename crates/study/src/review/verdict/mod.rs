@@ -134,7 +134,7 @@ impl<'a> ReviewView<'a> {
 /// overtakes.
 type Overtaking = ((u64, u64), usize, Vec<String>);
 
-/// Returns clauses such as `the A overtakes the B and the C from 64 KiB`: one for each drive and place, in order of
+/// Returns clauses such as `the A overtakes the B and the C at 64 KiB and above`: one for each drive and place, in order of
 /// place, if all seeds show it.
 pub(crate) fn overtakings<'a>(
     seeds: &Seeds<'a>,

@@ -1,0 +1,183 @@
+//! Distance of a measured rate from the model's, and limits of the drive that no run can exceed.
+//!
+//! A rate that is far above every simulated one is not a bottleneck of the drive: another drive or a cache answered.
+//! Simple arithmetic decides where it can: bytes per second over the link, and random I/Os per turn of a disk. Not
+//! checked: limits of pools and volumes, and the sum over both directions of a link (links are full duplex).
+
+use std::cmp::Ordering;
+
+use model::Span;
+use serde::Serialize;
+use text::digits::{bytes_binary, count, digits, megabytes_a_second};
+use tier::DriveConfig;
+
+use super::file::RunFacts;
+use super::runs::Trial;
+use crate::review::results::rounded;
+
+/// Distance of a measured rate from the model's.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RateGap {
+    /// Measured rate divided by that of the model with the options of the run.
+    pub of_model: f64,
+    /// Whether the rate is at least [`FAR`] times every simulated one.
+    pub beyond_model: bool,
+    /// Limit of the drive that the rate exceeds; null if it exceeds none of those that are checked.
+    pub exceeds: Option<ExceededLimit>,
+}
+
+/// A limit of the drive that the measured rate exceeds.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ExceededLimit {
+    /// Name of the limit, such as "the drive's link".
+    pub what: &'static str,
+    /// Measured value divided by the limit; null if the limit has no exact value.
+    pub times: Option<f64>,
+    /// The calculation, as a sentence without its period.
+    pub arithmetic: String,
+}
+
+/// Factor between the measured rate and the fastest simulated one at which another drive or a cache is reported.
+pub const FAR: f64 = 1.5;
+/// Factor by which a measured value must exceed a limit, because the limits are approximate.
+const OVER: f64 = 1.1;
+/// Random I/Os per turn of a disk above which the rotation is named as a limit (assumed).
+const PER_TURN: f64 = 10.0;
+
+impl RateGap {
+    /// Compares the facts of a run with its simulated cases; `trials` has the case as asked first.
+    pub(super) fn new(facts: &RunFacts, trials: &[&Trial], drive: &DriveConfig) -> RateGap {
+        let as_asked = trials.first().map_or(0.0, |trial| trial.iops);
+        let fastest = trials.iter().map(|trial| trial.iops).fold(0.0, f64::max);
+        let is_far = facts.iops >= FAR * fastest.max(1e-9);
+        // A disk that sorts a deep queue over a small range, or that caches writes, does many I/Os per turn.
+        let turns = || over_turns(facts, drive).filter(|_| is_far);
+        let exceeds = over_link(facts, drive).or_else(turns);
+        RateGap {
+            of_model: rounded(facts.iops / as_asked.max(1e-9)),
+            beyond_model: is_far || exceeds.is_some(),
+            exceeds,
+        }
+    }
+}
+
+/// Returns the bytes per second of the link for reads and for writes; `None` if the model has no link.
+fn link_rates(drive: &DriveConfig) -> Option<[f64; 2]> {
+    let [read, write] = match drive {
+        DriveConfig::Nand(config) => {
+            let controller = &config.controller;
+            let read = controller.link_ps_per_byte;
+            [read, controller.link_write_ps_per_byte.unwrap_or(read)]
+        }
+        DriveConfig::XPoint(config) => [config.timing.link_ps_per_byte; 2],
+        DriveConfig::Hdd(config) => [config.link.ps_per_byte; 2],
+        _ => return None,
+    };
+    (read > 0 && write > 0).then(|| [read, write].map(|ps| 1e12 / ps as f64))
+}
+
+fn over_link(facts: &RunFacts, drive: &DriveConfig) -> Option<ExceededLimit> {
+    let [read, write] = link_rates(drive)?;
+    let over = facts.sides.iter().filter_map(|side| {
+        let link = match side.direction {
+            "reads" => read,
+            "writes" => write,
+            _ => return None,
+        };
+        let times = side.mb_s * 1e6 / link;
+        (times >= OVER).then(|| ExceededLimit {
+            what: "the drive's link",
+            times: Some(rounded(times)),
+            arithmetic: format!(
+                "{} {} per second of {} are {}, and the link of the drive carries at most {}",
+                count(side.iops),
+                side.direction,
+                bytes_binary(side.mb_s * 1e6 / side.iops.max(1e-9)),
+                megabytes_a_second(side.mb_s),
+                megabytes_a_second(link / 1e6),
+            ),
+        })
+    });
+    over.max_by(|a, b| a.times.partial_cmp(&b.times).unwrap_or(Ordering::Equal))
+}
+
+fn over_turns(facts: &RunFacts, drive: &DriveConfig) -> Option<ExceededLimit> {
+    let DriveConfig::Hdd(config) = drive else {
+        return None;
+    };
+    let random = facts.asked.as_ref()?.rw.starts_with("rand");
+    let turn: Span = config.disk.turn;
+    let per_turn = facts.iops * turn.seconds();
+    (random && per_turn >= PER_TURN).then(|| ExceededLimit {
+        what: "the disk's rotation",
+        times: None,
+        arithmetic: format!(
+            "One turn of the disk takes {} ms, so {} random IOPS are {} I/Os in each turn; the arm reaches only a few",
+            digits(turn.seconds() * 1e3),
+            count(facts.iops),
+            digits(per_turn),
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::explain::file;
+
+    fn facts(rw: &str, iops: f64, block: f64) -> RunFacts {
+        let side = if rw.ends_with("read") {
+            "read"
+        } else {
+            "write"
+        };
+        let text = format!(
+            r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "groupid": 0, "usr_cpu": 10, "sys_cpu": 10,
+            "job options": {{"rw": "{rw}", "bs": "{block}", "iodepth": "32", "ioengine": "libaio", "direct": "1"}},
+            "{side}": {{"iops": {iops}, "total_ios": 100000, "bw_bytes": {}, "lat_ns": {{"mean": 100000}}}}}}]}}"#,
+            iops * block
+        );
+        file::read("r.json", &text).expect("fio's").remove(0).facts
+    }
+
+    fn gap(drive: &str, facts: &RunFacts, simulated: &[f64]) -> RateGap {
+        let trials: Vec<Trial> = simulated.iter().map(|&iops| Trial::of_rate(iops)).collect();
+        let sheet = catalogue::drive(drive).expect("built in");
+        RateGap::new(facts, &trials.iter().collect::<Vec<_>>(), &sheet.config)
+    }
+
+    #[test]
+    fn a_rate_beyond_the_link_is_reported_with_its_arithmetic() {
+        let gap_of = |iops: f64| gap("990pro-2000", &facts("randread", iops, 4096.0), &[1.2e6]);
+        let over = gap_of(6.0e6);
+        assert!(over.beyond_model && over.of_model == 5.0, "{over:?}");
+        let limit = over.exceeds.expect("the link");
+        assert!(
+            limit.arithmetic.contains("4 KiB are 24.6 GB/s"),
+            "{limit:?}"
+        );
+        assert!(
+            limit.times > Some(3.2) && limit.times < Some(3.4),
+            "{limit:?}"
+        );
+        // Far from the model, but possible; and a fast condition is enough.
+        assert_eq!(gap_of(1.85e6).exceeds, None);
+        assert!(gap_of(1.85e6).beyond_model);
+        assert!(!gap_of(1.7e6).beyond_model);
+        let run = facts("randwrite", 450_000.0, 4096.0);
+        assert!(!gap("970evo-1000", &run, &[36_100.0, 451_000.0]).beyond_model);
+    }
+
+    #[test]
+    fn a_disk_turns_too_slowly_for_a_solid_state_rate() {
+        let of = |rw: &str, simulated: f64| {
+            let run = facts(rw, 36_100.0, 4096.0);
+            gap("wd6001fzwx", &run, &[simulated])
+        };
+        let limit = of("randwrite", 265.0).exceeds.expect("the rotation");
+        assert!(limit.arithmetic.contains("8.33 ms"), "{limit:?}");
+        assert!(of("randwrite", 265.0).of_model > 136.0);
+        assert_eq!(of("write", 265.0).exceeds, None);
+        assert!(!of("randwrite", 30_000.0).beyond_model);
+    }
+}

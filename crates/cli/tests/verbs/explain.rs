@@ -359,7 +359,6 @@ fn swings_of_writes_beyond_the_cache_are_heat() {
     assert_eq!(causes(12), r#"["emptying","heat","others"]"#);
 }
 
-/// Options in the file are removed, and the rate rises.
 /// No bottleneck of a disk's model explains a rate that a disk cannot have.
 #[test]
 fn a_rate_far_from_the_model_is_told_as_another_drive() {
@@ -372,6 +371,7 @@ fn a_rate_far_from_the_model_is_told_as_another_drive() {
     assert!(first.ends_with("a cache in front of it."), "{first}");
 }
 
+/// Options in the file are removed, and the rate rises.
 #[test]
 fn an_option_that_holds_a_run_back_is_found() {
     let odd = Results::of("p4800x-375", &[&DEEP[..], &["--blockalign=512"]].concat());

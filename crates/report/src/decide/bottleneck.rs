@@ -112,7 +112,7 @@ fn faster(answer: &ExplainAnswer, model: &ModelComparison, named: &str) -> Vec<S
         .any(|it| it.starts_with("buffered I/O"));
     let causes = match buffered {
         true => "the page cache (no direct=1), or another drive",
-        false => "another drive, or a cache",
+        false => "another drive, or a cache in front of it",
     };
     let exceeds = model.gap.exceeds.as_ref();
     let limit = exceeds.and_then(|it| {

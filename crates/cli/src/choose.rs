@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use catalogue::DriveSheet;
 use clap::ValueEnum;
 use lab::Lab;
-use report::decide::{self, view};
-use study::decide::choose::{self, Candidate, ChooseAnswer, ChooseRequest, Measure, Unfit};
+use report::decide::view;
+use study::decide::choose::{self, Candidate, ChooseRequest, Measure, Unfit};
 use study::decide::feasibility;
-use study::decide::likeness::{self, Likeness};
+use study::decide::likeness::{self, Replacements};
 use study::decide::named;
 use study::decide::price_list;
 use study::decide::prices;
@@ -21,7 +21,6 @@ use study::decide::syncs::{self, Syncs};
 use study::decide::work::{Load, counted_for};
 use study::decide::zilstat::ZilStatistics;
 use text::problem::{Problem, Problems};
-use text::terminal::paragraph;
 use tier::DriveConfig;
 
 use crate::drive::{DriveArgs, load as load_drive};
@@ -34,7 +33,7 @@ use crate::output;
 use crate::profile::profile;
 use crate::rate::{RateArg, rate};
 use crate::replay::BeyondArg;
-use crate::screen;
+use crate::screen::{self, ScreeningAim};
 use crate::stop::ImmediateStop;
 use crate::zil;
 
@@ -124,7 +123,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "toml")]
     print_prices: Option<PriceFile>,
 
-    /// Find the closest replacement for this drive, and show the differences
+    /// Find the closest replacement for this drive, and show the differences; without a rate, at half of its maximum
     #[arg(long, value_name = "DRIVE")]
     like: Option<String>,
 
@@ -209,16 +208,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     args.drives.note_on_years();
-    let paced = request.load.is_trace() || request.load.offered_iops().is_some();
-    let by = match (args.by, &args.usd) {
-        (Some(by), _) => Measure::from(by),
-        (None, Some(_)) => Measure::Usd,
-        // A slow log throttles clients that wait for it, so at a common rate its latency is decisive.
-        (None, None) if paced || is_slog(args) => Measure::P99,
-        (None, None) => Measure::Iops,
-    };
     let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
+    let halved = at_half_of_the_replaced(args, &drives, &request, &lab);
+    let at_half_of_its_maximum = halved.is_some();
+    let request = halved.unwrap_or(request);
+    let paced = request.load.is_trace() || request.load.offered_iops().is_some();
+    let by = criterion(args, paced);
     let mut candidates = match screened(args, &drives, &request, by, &lab, &mut unfit) {
         Some(candidates) => candidates,
         None => ran(&drives, &request, &lab, &mut unfit),
@@ -242,26 +238,46 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Problems(what.collect()).into());
     }
     let like = args.like.as_ref().and_then(|wanted| {
-        let this = candidates.iter().find(|one| one.drive == *wanted)?;
-        Some((
-            wanted.as_str(),
-            likeness::rank_replacements(this, &candidates),
-        ))
+        let (all, years) = (&candidates, request.years);
+        Replacements::from_candidates(wanted, at_half_of_its_maximum, all, years)
     });
     let mut answer = choose::answer(candidates, unfit, by);
     answer.syncs = syncs;
-    stop.results(|| {
-        print(
-            args,
-            &request,
-            &answer,
-            like.as_ref().map(|(name, all)| (*name, &all[..])),
-            by,
-        )
-    })?;
-    let is_met = answer.candidates.iter().any(Candidate::is_met);
+    let view = view::choose(&request, &answer, like.as_ref(), by);
+    stop.results(|| limit::show(&view, args.json, &args.csv, &args.output))?;
+    let is_met = match like.as_ref().filter(|like| !like.others.is_empty()) {
+        Some(like) => like.others.iter().any(|one| one.meets),
+        None => answer.candidates.iter().any(Candidate::is_met),
+    };
     let none = || Failure::Verdict(String::from("no drive is within all limits"));
     is_met.then_some(()).ok_or_else(none)
+}
+
+/// Returns the ranking criterion: the user's, or the default.
+fn criterion(args: &Args, paced: bool) -> Measure {
+    match (args.by, &args.usd) {
+        (Some(by), _) => Measure::from(by),
+        (None, Some(_)) => Measure::Usd,
+        // A slow log throttles clients that wait for it, so at a common rate its latency is decisive.
+        (None, None) if paced || is_slog(args) => Measure::P99,
+        (None, None) => Measure::Iops,
+    }
+}
+
+/// Returns the request at half of the maximum of the drive that is replaced, if the user gives no rate. A log runs at a
+/// common rate anyway.
+fn at_half_of_the_replaced(
+    args: &Args,
+    drives: &[NamedDrive],
+    request: &ChooseRequest,
+    lab: &Lab,
+) -> Option<ChooseRequest> {
+    let wanted = args
+        .like
+        .as_ref()
+        .filter(|_| args.rate.is_none() && !is_slog(args))?;
+    let drive = drives.iter().find(|one| one.name == *wanted)?;
+    likeness::at_half_of(&drive.sheet, request, lab)
 }
 
 /// Runs this load on the drives; those that cannot run it are added to the unfit ones.
@@ -301,7 +317,7 @@ fn screened(
     unfit: &mut Vec<Unfit>,
 ) -> Option<Vec<Candidate>> {
     let is_in_place = args.main.is_some() || args.capacity.is_some();
-    if !args.all || args.like.is_some() || is_in_place || drives.len() < screening::MANY {
+    if !args.all || is_in_place || drives.len() < screening::MANY {
         return None;
     }
     let named = args.drives.names(&args.arguments);
@@ -310,7 +326,11 @@ fn screened(
         let wanted: Vec<&NamedDrive> = drives.iter().filter(is_wanted).collect();
         ran(&wanted, request, lab, unfit)
     };
-    screen::screened(request, &named, by, unfit, &run)
+    let aim = match &args.like {
+        Some(drive) => ScreeningAim::Replace(drive),
+        None => ScreeningAim::Best(by),
+    };
+    screen::screened(request, &named, aim, unfit, &run)
 }
 
 /// Runs logs again at a common rate after they ran at their own maximum. A slow log throttles clients that wait for
@@ -339,30 +359,6 @@ fn at_common_rate(
 fn is_slog(args: &Args) -> bool {
     let names = args.drives.names(&args.arguments);
     names.first().is_some_and(|first| first == "slog")
-}
-
-fn print(
-    args: &Args,
-    request: &ChooseRequest,
-    answer: &ChooseAnswer,
-    like: Option<(&str, &[Likeness])>,
-    by: Measure,
-) -> Result<(), Failure> {
-    if let Some((wanted, found)) = like
-        && !args.json
-    {
-        let mut out = io::stdout().lock();
-        let width = output::width();
-        let sentence = decide::choose::likeness(wanted, found);
-        writeln!(out, "{}", paragraph("", &sentence, width))?;
-        writeln!(
-            out,
-            "\n{}\n",
-            decide::choose::likenesses(wanted, found, width.or(Some(80)))
-        )?;
-    }
-    let view = view::choose(request, answer, like, by);
-    limit::show(&view, args.json, &args.csv, &args.output)
 }
 
 fn read(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -14,11 +14,44 @@ const PLAIN: Duration = Duration::from_secs(30);
 /// Length of a bar that shows a share.
 const WHOLE: u64 = 1_000;
 
+/// Share by which a predicted end may be later than an earlier prediction.
+const SLIPS: f64 = 1.15;
+
 /// Progress of a task.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Time of the last plain line; `None` on a terminal.
     plain: Option<Mutex<Duration>>,
+    /// Predictions of plain lines.
+    estimate: Mutex<Estimate>,
+}
+
+/// Checks predictions of the end of a task: one that moves away is not shown.
+///
+/// Parts of a task may take different times. If the quick ones come first, the predicted end moves away as fast as time
+/// passes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Estimate {
+    /// Time of an earlier prediction, and the predicted end; replaced when the elapsed time has doubled.
+    before: Option<(Duration, Duration)>,
+    /// Whether the last prediction that replaced an earlier one agreed with it.
+    agrees: bool,
+}
+
+impl Estimate {
+    /// Returns the remaining time if the predicted end agrees with the earlier prediction.
+    fn trusted(&mut self, elapsed: Duration, left: Duration) -> Option<Duration> {
+        let end = elapsed + left;
+        let agrees = match self.before {
+            None => true,
+            Some((_, before)) => end <= before.mul_f64(SLIPS),
+        };
+        if self.before.is_none_or(|(at, _)| elapsed >= at * 2) {
+            self.before = Some((elapsed, end));
+            self.agrees = agrees;
+        }
+        (agrees && self.agrees).then_some(left)
+    }
 }
 
 impl Progress {
@@ -28,14 +61,22 @@ impl Progress {
         if !io::stderr().is_terminal() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
             let plain = Some(Mutex::new(Duration::ZERO));
-            return Progress { bar, plain };
+            let estimate = Mutex::default();
+            return Progress {
+                bar,
+                plain,
+                estimate,
+            };
         }
         let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let estimate: Arc<Mutex<Estimate>> = Arc::default();
         let style = style.with_key(
             "left",
-            |state: &ProgressState, line: &mut dyn fmt::Write| {
-                if let Some(left) = left(state.elapsed(), state.pos(), state.len()) {
+            move |state: &ProgressState, line: &mut dyn fmt::Write| {
+                let left = left(state.elapsed(), state.pos(), state.len());
+                if let Some(left) = left.and_then(|left| trusted(&estimate, state.elapsed(), left))
+                {
                     // A failure to format a line is not worth an error.
                     let _ = write!(line, "about {:#} left", HumanDuration(left));
                 }
@@ -43,7 +84,11 @@ impl Progress {
         );
         bar.set_style(style.progress_chars("=> "));
         bar.enable_steady_tick(TICK);
-        Progress { bar, plain: None }
+        Progress {
+            bar,
+            plain: None,
+            estimate: Mutex::default(),
+        }
     }
 
     /// Sets the share of all work that is done, 0 to 1.
@@ -52,6 +97,7 @@ impl Progress {
         self.bar.set_position((share * WHOLE as f64) as u64);
         self.now_and_then(|bar| {
             let left = left(bar.elapsed(), bar.position(), Some(WHOLE));
+            let left = left.and_then(|left| trusted(&self.estimate, bar.elapsed(), left));
             let left = left.map_or_else(String::new, |left| {
                 format!(", about {:#} left", HumanDuration(left))
             });
@@ -110,6 +156,11 @@ impl Progress {
     }
 }
 
+fn trusted(estimate: &Mutex<Estimate>, elapsed: Duration, left: Duration) -> Option<Duration> {
+    let mut estimate = estimate.lock().unwrap_or_else(PoisonError::into_inner);
+    estimate.trusted(elapsed, left)
+}
+
 /// Returns the remaining time, if the remaining tasks take as long as the completed ones on average. (indicatif's own
 /// estimate uses only the last few, and measurements take from milliseconds to minutes.) `None` while nothing is done.
 fn left(elapsed: Duration, done: u64, of: Option<u64>) -> Option<Duration> {
@@ -142,6 +193,22 @@ mod tests {
         assert_eq!(left(minute, 3, None), None);
         assert_eq!(left(minute, 3, Some(9)), Some(Duration::from_secs(120)));
         assert_eq!(left(minute, 9, Some(9)), Some(Duration::ZERO));
+    }
+
+    /// After 30, 60, 90 and 120 s, 53, 51, 51 and 50 s are left: only the first is shown. A falling one stays.
+    #[test]
+    fn an_end_that_moves_away_is_not_shown() {
+        let shown = |left: [u64; 4]| {
+            let mut estimate = Estimate::default();
+            let mut at = Duration::ZERO;
+            left.map(|left| {
+                at += Duration::from_secs(30);
+                estimate.trusted(at, Duration::from_secs(left)).is_some()
+            })
+        };
+        assert_eq!(shown([53, 51, 51, 50]), [true, false, false, false]);
+        assert_eq!(shown([90, 65, 30, 2]), [true; 4]);
+        assert_eq!(shown([10, 90, 60, 30]), [true, false, false, true]);
     }
 
     #[test]

@@ -11,34 +11,51 @@ use crate::output::remark;
 pub(crate) type RunDrives<'a> =
     &'a dyn Fn(&ChooseRequest, Option<&BTreeSet<String>>, &mut Vec<Unfit>) -> Vec<Candidate>;
 
+/// Question for which drives are screened.
+#[derive(Clone, Copy)]
+pub(crate) enum ScreeningAim<'a> {
+    /// The best drive; the first answer is by this criterion.
+    Best(Measure),
+    /// The replacement of the drive with this name.
+    Replace(&'a str),
+}
+
 /// Runs all drives briefly, and then in full those that can be the best and those that the user named, until no drive
 /// is left that can be. The first answer is printed to standard error. `None` if the load cannot be screened.
 pub(crate) fn screened(
     request: &ChooseRequest,
     named: &[String],
-    by: Measure,
+    aim: ScreeningAim<'_>,
     unfit: &mut Vec<Unfit>,
     run: RunDrives<'_>,
 ) -> Option<Vec<Candidate>> {
     let brief = screening::brief(request)?;
     let mut found = run(&brief, None, unfit);
-    let mut wanted = contenders(&found, request);
+    let mut wanted = contenders(&found, request, aim);
     let names = found.iter().map(|one| &one.drive);
     wanted.extend(names.filter(|name| named.contains(name)).cloned());
-    remark("note", &first_answer(&found, by, wanted.len()));
+    remark("note", &first_answer(&found, aim, wanted.len()));
     while !wanted.is_empty() {
         let mut refused = Vec::new();
         let full = run(request, Some(&wanted), &mut refused);
         found = merged(found, full, &refused);
         unfit.extend(refused);
-        wanted = contenders(&found, request);
+        wanted = contenders(&found, request, aim);
     }
     Some(found)
 }
 
 /// Returns the drives of short runs that must run in full.
-fn contenders(found: &[Candidate], request: &ChooseRequest) -> BTreeSet<String> {
-    let contenders = screening::contenders(found, request.load.offered_iops());
+fn contenders(
+    found: &[Candidate],
+    request: &ChooseRequest,
+    aim: ScreeningAim<'_>,
+) -> BTreeSet<String> {
+    let offered = request.load.offered_iops();
+    let contenders = match aim {
+        ScreeningAim::Best(_) => screening::contenders(found, offered),
+        ScreeningAim::Replace(drive) => screening::replacements(found, drive, offered),
+    };
     let pairs = found.iter().zip(contenders);
     pairs
         .filter(|(_, contends)| *contends)
@@ -58,7 +75,11 @@ fn merged(first: Vec<Candidate>, full: Vec<Candidate>, refused: &[Unfit]) -> Vec
 }
 
 /// Returns the first answer, from the short runs.
-fn first_answer(first: &[Candidate], by: Measure, full: usize) -> String {
+fn first_answer(first: &[Candidate], aim: ScreeningAim<'_>, full: usize) -> String {
+    let next = format!("{full} of {} drives run in full next", first.len());
+    let ScreeningAim::Best(by) = aim else {
+        return format!("all drives ran briefly; {next}");
+    };
     let as_full = |one: &Candidate| Candidate {
         // A limit that too few I/Os can judge may still be met.
         meets: Some(one.readings.iter().all(|it| it.met == Some(true))),
@@ -68,10 +89,11 @@ fn first_answer(first: &[Candidate], by: Measure, full: usize) -> String {
     let answer = choose::answer(first.iter().map(as_full).collect(), Vec::new(), by);
     let head = match answer.best_by(by) {
         Some(best) => format!("first answer by {}: {}", by.words(), best.drive),
-        None => String::from("no first answer yet: short runs do not show which drive is the best"),
+        None => {
+            return format!(
+                "no first answer yet: short runs do not show which drive is the best; {next}"
+            );
+        }
     };
-    format!(
-        "{head} (a short run with one seed); {full} of {} drives run in full next",
-        first.len()
-    )
+    format!("{head} (a short run with one seed); {next}")
 }

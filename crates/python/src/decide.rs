@@ -11,13 +11,14 @@ use report::decide;
 use report::decide::view::{self, AnswerView};
 use study::ask::all;
 use study::decide::choose::{self, Candidate, Measure, Unfit};
+use study::decide::likeness::{self, Replacements};
 use study::decide::price_list::read_prices;
 use study::decide::prices::Prices;
 use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load, counted_for};
 use study::decide::writing::WriteAmount;
-use study::decide::{feasibility, life, likeness, named};
+use study::decide::{feasibility, life, named};
 use study::review::{UserWorkload, Workload};
 use text::problem::Problems;
 
@@ -383,6 +384,17 @@ impl Choice {
         Ok(load)
     }
 
+    /// Returns the request at half of the maximum of the drive that is replaced, if no rate is given.
+    fn at_half_of_the_replaced(
+        &self,
+        drives: &[Drive],
+        request: &choose::ChooseRequest,
+    ) -> Option<choose::ChooseRequest> {
+        let wanted = self.like.as_ref().filter(|_| self.rate.is_none())?;
+        let drive = drives.iter().find(|one| one.requested_name() == *wanted)?;
+        likeness::at_half_of(&drive.sheet, request, &Lab::new())
+    }
+
     /// Returns the ranking criterion: the requested one, or the program's default.
     fn measure(&self, load: &Load) -> Result<Measure, Problems> {
         match (&self.by, &self.usd) {
@@ -456,6 +468,10 @@ pub(crate) fn chosen(
     let Some((request, by)) = asked.filter(|_| problems.0.is_empty()) else {
         return Err(raised(problems));
     };
+    let halved = away(py, |_| choice.at_half_of_the_replaced(&drives, &request))?;
+    let at_half_of_its_maximum = halved.is_some();
+    let request = halved.unwrap_or(request);
+    let by = collect_problems(choice.measure(&request.load), &mut problems).unwrap_or(by);
     let results: Vec<_> = away(py, |stop| {
         let lab = Lab::new();
         let one = |drive: &Drive| {
@@ -469,19 +485,11 @@ pub(crate) fn chosen(
     })?;
     let (candidates, unfit) = parted(results)?;
     let like = choice.like.as_ref().and_then(|wanted| {
-        let this = candidates.iter().find(|one| one.drive == *wanted)?;
-        Some((
-            wanted.as_str(),
-            likeness::rank_replacements(this, &candidates),
-        ))
+        let (all, years) = (&candidates, request.years);
+        Replacements::from_candidates(wanted, at_half_of_its_maximum, all, years)
     });
-    let like = like.as_ref().map(|(name, all)| (*name, &all[..]));
     let answer = choose::answer(candidates, unfit, by);
-    let mut view = view::choose(&request, &answer, like, by);
-    if let Some((wanted, found)) = like {
-        view.sentences
-            .insert(0, decide::choose::likeness(wanted, found));
-    }
+    let view = view::choose(&request, &answer, like.as_ref(), by);
     Ok(Answer::new(
         &view,
         answer.candidates.iter().any(Candidate::is_met),

@@ -86,7 +86,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
         &words(
             "Which drive for oltp",
             decide::choose::answer(&request, &answer, Measure::Iops),
-            decide::choose::tables(&request, &answer),
+            decide::choose::tables(&request, &answer, None),
             decide::choose::method(&request, &answer, "drivelab choose", None),
         ),
     );

@@ -397,6 +397,11 @@ fn many_drives_are_screened_and_the_best_is_that_of_full_runs() {
     assert!(said.contains("first answer by IOPS: "), "{said}");
     let all = found["answers"]["candidates"].as_array().expect("a list");
     let is_short = |one: &&Value| one["screened"] == true;
+    // Whether these meet limits is not known.
+    assert!(
+        all.iter()
+            .all(|one| one["meets"].is_null() == is_short(&one))
+    );
     let full: Vec<&Value> = all.iter().filter(|one| !is_short(one)).collect();
     assert!(
         all.iter().filter(is_short).count() > full.len(),
@@ -480,5 +485,79 @@ fn a_rate_may_be_a_day_and_a_drive_may_have_to_be_large() {
         (&small["drive"], &small["meets"]),
         (&"p4800x-375".into(), &false.into())
     );
-    assert_eq!(small["readings"][0]["value"], 375.083606016);
+    assert_eq!(small["readings"][0]["value"], 375.0);
+}
+
+/// A replacement runs at a rate that the old drive handles, the line says what it lacks, and nothing advises to take the
+/// drive that is replaced.
+#[test]
+fn a_replacement_is_judged_at_half_of_the_old_drive() {
+    let rest = "--like p4800x-375 --load oltp --seeds 1 --runtime 50ms";
+    let of = |drives: &str| {
+        let command = format!("choose {drives} {rest}");
+        let output = drivelab(&command.split(' ').collect::<Vec<_>>());
+        (text(&output.stdout).to_owned(), output.status.code())
+    };
+    let (said, code) = of("d7-p5810-800 fl6-1600");
+    let first = said.lines().next().expect("an answer");
+    assert!(first.chars().count() <= 160, "{first}");
+    assert!(first.starts_with("To replace p4800x-375 at "), "{first}");
+    assert!(first.contains(" IOPS, half of its maximum: "), "{first}");
+    assert!(
+        first.contains("p99 ") && first.contains(" times"),
+        "{first}"
+    );
+    assert!(
+        !said.contains("Take ") && !said.contains("lack as little"),
+        "{said}"
+    );
+    assert_eq!(code, Some(0));
+    // A disk completes a thousandth of that rate.
+    let (said, code) = of("wd6001fzwx");
+    assert!(
+        said.starts_with("No drive that ran replaces p4800x-375 at "),
+        "{said}"
+    );
+    assert_eq!(code, Some(3));
+}
+
+/// Drives that a criterion cannot tell apart are ordered by their life, and the line states the load that wears them.
+#[test]
+fn of_tied_drives_the_longest_lived_comes_first() {
+    let tied = "choose p4801x-375 p4800x-375 --load oltp --seeds 1 --runtime 50ms";
+    let first = first_line(&tied.split(' ').collect::<Vec<_>>());
+    assert!(first.contains("too close to distinguish"), "{first}");
+    assert!(first.contains(" at their maximum of "), "{first}");
+    assert!(first.contains("None"), "{first}");
+    let json = [&tied.split(' ').collect::<Vec<_>>()[..], &["--json"]].concat();
+    let output = drivelab(&json);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let all = found["answers"]["candidates"].as_array().expect("a list");
+    let years = |one: &&Value| one["ends_after_years"].as_f64().expect("a rating");
+    let longest = all.iter().max_by(|a, b| years(a).total_cmp(&years(b)));
+    let name = longest.and_then(|one| one["drive"].as_str()).expect("one");
+    assert!(first.starts_with(&format!("Take {name} ")), "{first}");
+    let alone = first_line(
+        &"choose p4800x-375 --load oltp --seeds 1 --runtime 50ms --by p99"
+            .split(' ')
+            .collect::<Vec<_>>(),
+    );
+    assert!(alone.contains(" at its own maximum, "), "{alone}");
+}
+
+/// A model without pauses of garbage collection gives an upper bound.
+#[test]
+fn a_highest_load_without_known_pauses_is_an_upper_bound() {
+    let of = |drive: &str| {
+        let asked = "--slo p99<1ms --rw randwrite --seeds 1 --ios 5000";
+        first_line(
+            &["max", drive]
+                .into_iter()
+                .chain(asked.split(' '))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let line = of("990pro-2000");
+    assert!(line.contains(": at most "), "{line}");
+    assert!(!of("p4800x-375").contains("at most"));
 }

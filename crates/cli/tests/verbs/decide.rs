@@ -351,6 +351,7 @@ fn what_comes_nearest_to_a_drive_stands_first() {
     let others = found["like"]["others"].as_array().expect("others");
     assert_eq!(others.len(), 2);
     assert_eq!(others[0]["drive"], "p4801x-375");
+    assert_eq!(found["like"]["at_half_of_its_maximum"], true);
     assert!(
         others[1]["lost"]
             .as_array()

@@ -776,7 +776,7 @@ def choose(
     by default what ``slo`` asks for, else each drive's own maximum ("max"). ``users``: instead, users of a load that says what one asks
     for ("kvcache", "vector-search", "training-files", "training-shards"); their I/Os arrive at random (open loop). ``by``: usd
     (the default with ``usd``, a file with your prices), p99 (the default for a trace or at a rate), iops (else), watt or years.
-    ``like``: which of the others comes nearest to this drive, and what is lost.
+    ``like``: which of the others comes nearest to this drive, and what is lost; without a rate, at half of its maximum.
 
     >>> import drivelab as dl
     >>> answer = dl.choose(["p4800x-375", "950pro-256"], "wal", by="p99", runtime="50ms", seeds=1)

@@ -2,15 +2,16 @@
 
 use serde_json::{Value, json};
 use study::decide::binds::Binds;
-use study::decide::choose::{CLOSE, Candidate, ChooseAnswer, ChooseRequest};
-use study::decide::likeness::Likeness;
+use study::decide::choose::{Candidate, ChooseAnswer, ChooseRequest};
+use study::decide::likeness::Replacements;
 use study::decide::slc::SlcUse;
 use study::decide::syncs::Syncs;
 use study::decide::work::LoadFacts;
 use text::digits::{count, digits, duration, microseconds};
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
-use super::headline::{first_that_fits, short, some_of};
+use super::replacement::ratios;
+pub use super::replacement::replacement;
 use super::sentences::unknown;
 pub use super::sentences::{LENGTH, answer};
 use super::table::{AnswerColumn, AnswerTable};
@@ -25,7 +26,7 @@ fn p99(one: &Candidate) -> String {
     }
 }
 
-fn or_none(value: Option<f64>) -> String {
+pub(super) fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| String::from("-"), digits)
 }
 
@@ -147,7 +148,11 @@ impl OptionalColumns<'_> {
 }
 
 /// Returns a table with a line for each candidate.
-pub fn tables(request: &ChooseRequest, answer: &ChooseAnswer) -> Vec<AnswerTable> {
+pub fn tables(
+    request: &ChooseRequest,
+    answer: &ChooseAnswer,
+    like: Option<&Replacements>,
+) -> Vec<AnswerTable> {
     let any = |has: fn(&Candidate) -> bool| answer.candidates.iter().any(has);
     let columns = OptionalColumns {
         request,
@@ -161,76 +166,8 @@ pub fn tables(request: &ChooseRequest, answer: &ChooseAnswer) -> Vec<AnswerTable
     for one in &answer.candidates {
         table.add(columns.row(one));
     }
-    vec![table]
-}
-
-/// Returns the replacement of a drive, as a sentence. Drives that lack as little within [`CLOSE`] are named together.
-pub fn likeness(wanted: &str, found: &[Likeness]) -> String {
-    let Some(nearest) = found.first() else {
-        return format!("No other drive ran that could replace {}.", short(wanted));
-    };
-    let close = |one: &&Likeness| one.lacks <= nearest.lacks * (1.0 + CLOSE);
-    let names: Vec<String> = found
-        .iter()
-        .filter(close)
-        .map(|one| short(&one.drive))
-        .collect();
-    let head = format!("To replace {} at this load", short(wanted));
-    if names.len() > 1 {
-        let count = names.len();
-        let lose = match found.iter().filter(close).all(|one| one.lost.is_empty()) {
-            true => "are less than a fifth worse in every figure",
-            false => "are about equally close",
-        };
-        let some = |shown| format!("{head}, {count} drives {lose}: {}.", some_of(&names, shown));
-        return first_that_fits((1..=count).rev().map(some));
-    }
-    let head = format!("{head}: {}; lost", names.join(""));
-    first_that_fits([
-        format!("{head}: {}.", lost(nearest)),
-        format!("{head}: {} figures of 6.", nearest.lost.len()),
-    ])
-}
-
-fn lost(one: &Likeness) -> String {
-    match one.lost.is_empty() {
-        true => String::from("nothing that is a fifth worse"),
-        false => one.lost.join(", "),
-    }
-}
-
-/// Returns the closest replacements, with the ratios of their figures to those of the drive.
-pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
-    const MOST: usize = 8;
-    let mut table = plain();
-    table.set_header([
-        &format!("over {wanted}"),
-        "lacks",
-        "differs",
-        "IOPS",
-        "p99",
-        "mean",
-        "watts",
-        "endurance",
-        "capacity",
-        "lost",
-    ]);
-    for one in found.iter().take(MOST) {
-        table.add_row([
-            one.drive.clone(),
-            digits(one.lacks),
-            digits(one.factor),
-            digits(one.iops),
-            or_none(one.p99),
-            or_none(one.mean),
-            or_none(one.watts),
-            or_none(one.endurance),
-            or_none(one.capacity),
-            lost(one),
-        ]);
-    }
-    right(&mut table, 1..9);
-    folded(&table, 1, width)
+    let ratios = like.map(ratios);
+    ratios.into_iter().chain([table]).collect()
 }
 
 /// Returns the counted time of a job, as the end of a sentence.
@@ -318,7 +255,7 @@ pub fn method(
 pub fn json(
     request: &ChooseRequest,
     answer: &ChooseAnswer,
-    like: Option<(&str, &[Likeness])>,
+    like: Option<&Replacements>,
     command: &str,
 ) -> Value {
     let asked = json!({
@@ -335,8 +272,8 @@ pub fn json(
     if let Some(Syncs::Share(share)) = answer.syncs {
         json["synchronous_share"] = json!(share);
     }
-    if let Some((wanted, found)) = like {
-        json["like"] = json!({ "drive": wanted, "others": found });
+    if let Some(like) = like {
+        json["like"] = json!(like);
     }
     json
 }

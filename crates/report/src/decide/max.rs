@@ -18,9 +18,20 @@ use super::{document, known_and_again, percent, reading_within, seeds};
 pub fn sentences(request: &MaxRequest, answers: &[MaxAnswer]) -> Vec<String> {
     let limits = answers.iter().filter(|one| one.open.at.is_some());
     let limits = limits.map(|one| format!("{}: {}", one.drive, gives_way(&one.open)));
-    let found = answers.iter().map(|one| answer(request, one));
+    let found: Vec<String> = answers.iter().map(|one| answer(request, one)).collect();
+    let worn = answers.iter().zip(&found);
+    let worn: Vec<String> = worn.filter_map(|(one, line)| worn_out(one, line)).collect();
     let memory = answers.iter().filter_map(in_memory);
+    let found = found.into_iter().chain(worn);
     found.chain(limits).chain(memory).collect()
+}
+
+/// Returns when a drive reaches its rated endurance, if its first line has no space for it.
+fn worn_out(answer: &MaxAnswer, line: &str) -> Option<String> {
+    let at = answer.open.at.as_ref()?;
+    let end = early_end(answer.first_end.as_ref(), &answer.drive)?;
+    let rate = count(at.iops);
+    (!line.contains(&end)).then(|| format!("{}: at {rate} IOPS {end}.", answer.drive))
 }
 
 /// Returns a note on a pool that keeps much of what is written in memory.

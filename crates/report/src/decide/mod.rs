@@ -16,10 +16,12 @@ pub mod odds;
 mod other_pages;
 pub mod page;
 mod plot;
+mod replacement;
 mod screen;
 mod sentences;
 pub mod size;
 pub mod table;
+mod tied;
 pub mod view;
 
 pub use display::AnswerDisplay;

@@ -1,16 +1,15 @@
 //! The answer of `drivelab choose` in sentences: the first is the verdict, with at most [`LENGTH`] characters.
 
-use study::decide::choose::{
-    BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED,
-};
-use study::decide::slc::sequential_writes;
+use study::decide::choose::{Candidate, ChooseAnswer, ChooseRequest, Measure};
+use study::decide::screening::misses;
 use study::decide::syncs::Syncs;
 use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits, duration, megabytes_a_second, microseconds};
 
 pub use super::headline::LENGTH;
-use super::headline::{first_that_fits, named, short, some_of, untested};
-use super::life::{WORN_OUT, cycles_used_up, wears_out, years_of};
+use super::headline::{first_that_fits, named};
+use super::life::years_of;
+use super::tied::{at_own_maximum, or_ties, tied, ties, worn};
 use super::{percent, reading};
 
 /// Returns the verdict, then ties over seeds, the best by other criteria, and what the runs do not show.
@@ -42,21 +41,54 @@ pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Ve
         )),
         None => {}
     }
+    lines.extend(not_in_full(request, answer));
     lines.extend(binds(answer));
     lines.extend(others(request, answer, by));
-    lines.extend(buffers(answer));
-    lines.extend(in_memory(answer));
-    lines.extend(after_cache_note(answer));
     // The verdict already names the cache of a single best drive.
-    lines.extend(
-        within_cache_note(answer).filter(|_| !lines.iter().any(|line| line.contains(WITHIN))),
-    );
+    let has_cache = lines.iter().any(|line| line.contains(WITHIN));
+    let is_new = |line: &String| !has_cache || !line.contains(WITHIN);
+    lines.extend(remarks(answer).into_iter().filter(is_new));
     if answer.syncs == Some(Syncs::NotRecorded) {
         lines.push(String::from(
             "It is unknown whether this trace needs a log: its format records no flushes, so all its writes run as asynchronous.",
         ));
     }
     lines
+}
+
+/// Returns what the runs do not show: full buffers, full memory, and full caches.
+pub(super) fn remarks(answer: &ChooseAnswer) -> Vec<String> {
+    let all = [
+        buffers(answer),
+        in_memory(answer),
+        after_cache_note(answer),
+        within_cache_note(answer),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Returns a note on the drives with a short run only: how many clearly miss a limit, and how many may meet all.
+fn not_in_full(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
+    let short: Vec<&Candidate> = answer
+        .candidates
+        .iter()
+        .filter(|one| one.screened)
+        .collect();
+    if short.is_empty() || request.slo.limits.is_empty() && request.load.offered_iops().is_none() {
+        return None;
+    }
+    let offered = request.load.offered_iops();
+    let miss = short.iter().filter(|one| misses(one, offered)).count();
+    let may = short.len() - miss;
+    let drives = |count: usize| match count {
+        1 => String::from("1 drive"),
+        more => format!("{more} drives"),
+    };
+    Some(format!(
+        "{} only ran briefly: {miss} clearly miss a limit, and {may} may meet them all but are far from the best by every \
+         criterion. Name a drive to run it in full.",
+        drives(short.len())
+    ))
 }
 
 /// Returns a note for a load that does not use a log.
@@ -96,6 +128,8 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
         ),
     };
     let worn = worn(request, answer, best);
+    let drives: Vec<&Candidate> = answer.candidate(&best.drive).into_iter().collect();
+    let at = at_own_maximum(request, &drives, by);
     let selection = selection_text(request, answer);
     let ours = chosen_rate(request, answer);
     let with_rate = ours.iter().flat_map(|rate| {
@@ -105,6 +139,8 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
         ]
     });
     let without = [
+        format!("{head}{at}, {selection}.{worn}"),
+        format!("{head}{at}.{worn}"),
         format!("{head}, {selection}.{worn}"),
         format!("{head}.{worn}"),
     ];
@@ -112,7 +148,7 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
 }
 
 /// Returns the verdict by years if no candidate lasts as long as requested.
-fn none_lasts(request: &ChooseRequest, longest: &str, years: f64) -> String {
+pub(super) fn none_lasts(request: &ChooseRequest, longest: &str, years: f64) -> String {
     let head = format!("None lasts {} years at this load", digits(request.years));
     match years > 0.0 {
         true => format!("{head}. Longest: {longest}, {}", years_of(years)),
@@ -120,90 +156,8 @@ fn none_lasts(request: &ChooseRequest, longest: &str, years: f64) -> String {
     }
 }
 
-/// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
-fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
-    let all = all_tied(best);
-    let names: Vec<String> = all.iter().map(|name| short(name)).collect();
-    let by = best.by.words();
-    let short_lived = match best.by {
-        Measure::Years => best.value < request.years,
-        _ => false,
-    };
-    let head = match (short_lived, all.len()) {
-        (true, _) => none_lasts(request, &names.join(" or "), best.value),
-        (false, _) => format!(
-            "Take {} by {by}, too close to distinguish",
-            names.join(" or ")
-        ),
-    };
-    let guessed: Vec<String> = all
-        .iter()
-        .filter(|name| {
-            let model = answer.candidate(name).map_or("", |one| one.model);
-            !untested(model).is_empty()
-        })
-        .map(|name| short(name))
-        .collect();
-    let each = match guessed.is_empty() {
-        true => String::new(),
-        false => format!(" No measurement tests the model of {}.", guessed.join(", ")),
-    };
-    let number = match (guessed.len(), all.len()) {
-        (0, _) => String::new(),
-        (some, all) if some == all => String::from(" No measurement tests their models."),
-        (some, all) => format!(" No measurement tests {some} of the {all} models."),
-    };
-    let worn = worn(request, answer, best);
-    let brief = briefly_worn(request, answer, &all, best.by);
-    let count = all.len();
-    let counted = (1..=count).rev().flat_map(|shown| {
-        let some = some_of(&names, shown);
-        [
-            format!("{count} drives tie by {by}: {some}.{brief}{each}"),
-            format!("{count} drives tie by {by}: {some}.{brief}{number}"),
-        ]
-    });
-    let whole = [
-        format!("{head}: {}.{worn}{each}", selection_text(request, answer)),
-        format!("{head}.{worn}{each}"),
-        format!("{head}.{worn}{number}"),
-        format!("{head}.{brief}{number}"),
-    ];
-    let whole = whole.into_iter().filter(|_| count <= 1 + NAMED);
-    first_that_fits(whole.chain(counted))
-}
-
-/// Returns the names of the best and its ties, sorted: with other seeds, another of them may be the best.
-fn all_tied(best: &BestCandidate) -> Vec<String> {
-    let ties = best.ties.iter().map(|tie| tie.drive.clone());
-    let mut all: Vec<String> = std::iter::once(best.drive.clone()).chain(ties).collect();
-    all.sort();
-    all
-}
-
-/// Returns whether tied candidates last as long as requested, without their figures.
-fn briefly_worn(
-    request: &ChooseRequest,
-    answer: &ChooseAnswer,
-    all: &[String],
-    by: Measure,
-) -> String {
-    let short = |name: &&String| {
-        let one = answer.candidate(name);
-        one.is_some_and(|one| one.ends_within(request.years).is_some())
-    };
-    let term = digits(request.years);
-    match (by, all.iter().filter(short).count()) {
-        // That verdict states it.
-        (Measure::Years, _) | (_, 0) => String::new(),
-        (_, some) if some == all.len() => format!(" None of them lasts {term} years."),
-        (_, 1) => format!(" One of them does not last {term} years."),
-        (_, some) => format!(" {some} of them do not last {term} years."),
-    }
-}
-
 /// Returns the number of candidates that meet the limits, of how many, and the limits.
-fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
+pub(super) fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
     let meet = answer.candidates.iter().filter(|one| one.is_met()).count();
     let all = answer.candidates.len() + answer.unfit.len();
     let Some(what) = conditions(request, meet == 1) else {
@@ -213,9 +167,14 @@ fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
         };
     };
     // Of a drive with a short run only, it is unknown whether it meets the limits.
-    if answer.candidates.iter().any(|one| one.screened) {
-        let what = conditions(request, false).unwrap_or(what);
-        return format!("the best of those {what}");
+    let short = answer.candidates.iter().filter(|one| one.screened).count();
+    if short > 0 {
+        let what = conditions(request, meet == 1).unwrap_or(what);
+        let which = match meet {
+            1 => String::from("the only one known"),
+            _ => format!("the best of the {meet} known"),
+        };
+        return format!("{which} {what}; {short} not run in full");
     }
     match meet {
         1 => format!("the only one (of {all}) {what}"),
@@ -243,82 +202,6 @@ fn conditions(request: &ChooseRequest, one: bool) -> Option<String> {
         (false, None) => Some(format!("within {}", limits(request))),
         (false, Some(rate)) => Some(format!("within {} at {rate} IOPS", limits(request))),
     }
-}
-
-/// Returns which of the drives in the verdict do not last the requested years.
-fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
-    // That verdict already states it.
-    if best.by == Measure::Years {
-        return String::new();
-    }
-    let term = digits(request.years);
-    // Checkpoints and backups are bursts: nobody writes sequentially for years.
-    let pause = match sequential_writes(&request.load) {
-        Some(_) => " if it never pauses",
-        None => "",
-    };
-    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
-    let names = [best.drive.as_str()]
-        .into_iter()
-        .chain(ties.map(|tie| &*tie.drive));
-    let ends = |name: &str| {
-        let one = answer.candidate(name)?;
-        Some((one, one.ends_within(request.years)?))
-    };
-    let ends: Vec<(&Candidate, f64)> = names.filter_map(ends).collect();
-    match (&ends[..], best.by) {
-        ([], _) => cycles(request, answer, best),
-        ([(one, years)], Measure::Usd) if best.ties.is_empty() => format!(
-            " That buys {} drives in {term} years: the first {}.",
-            one.drives_bought,
-            wears_out(*years)
-        ),
-        ([(_, 0.0)], _) if best.ties.is_empty() => format!(" It {WORN_OUT}."),
-        ([(one, 0.0)], _) => format!(" {} {WORN_OUT}.", one.drive),
-        ([(_, years)], _) if best.ties.is_empty() => {
-            format!(" It {} of the {term} years{pause}.", wears_out(*years))
-        }
-        ([(one, years)], _) => {
-            format!(
-                " {} {} of the {term} years{pause}.",
-                one.drive,
-                wears_out(*years)
-            )
-        }
-        (several, _) => {
-            let each = several.iter().map(|(one, years)| match *years > 0.0 {
-                true => format!("{} after {}", one.drive, years_of(*years)),
-                false => format!("{} {WORN_OUT}", one.drive),
-            });
-            let each: Vec<String> = each.collect();
-            format!(" None of these lasts {term} years: {}.", each.join(", ")).replacen(
-                "None of these lasts",
-                match ends.len() > best.ties.len() {
-                    true => "None of these lasts",
-                    false => "Not all of these last",
-                },
-                1,
-            )
-        }
-    }
-}
-
-/// Returns which drives of the verdict use up their cycles within the requested years and much before their rating.
-fn cycles(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
-    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
-    let names = [best.drive.as_str()]
-        .into_iter()
-        .chain(ties.map(|tie| &*tie.drive));
-    let early: Vec<String> = names
-        .filter_map(|name| {
-            let used = cycles_used_up(&answer.candidate(name)?.parts, request.years)?;
-            Some(match best.ties.is_empty() {
-                true => format!(" It {used}."),
-                false => format!(" {} {used}.", short(name)),
-            })
-        })
-        .collect();
-    early.concat()
 }
 
 fn none_meets(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
@@ -375,18 +258,6 @@ fn binds(answer: &ChooseAnswer) -> Option<String> {
             known.join("; ")
         )
     })
-}
-
-/// Returns the figures by seed of the tied candidates.
-fn ties(request: &ChooseRequest, best: &BestCandidate) -> Option<String> {
-    if best.ties.is_empty() {
-        return None;
-    }
-    let by = best.by;
-    let mut shown = vec![spread(request, &best.drive, by, best.value, best.by_seed)];
-    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
-    shown.extend(ties.map(|tie| spread(request, &tie.drive, by, tie.value, tie.by_seed)));
-    Some(format!("By seed: {}.", shown.join(", ")))
 }
 
 /// Returns the best candidates by the other criteria.
@@ -485,32 +356,6 @@ fn buffers(answer: &ChooseAnswer) -> Option<String> {
     ))
 }
 
-/// Returns the candidates that are tied with the best.
-fn or_ties(best: &BestCandidate) -> String {
-    let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
-    match best.ties.len() <= NAMED {
-        true => ties.collect(),
-        false => format!(" or any of {} others", best.ties.len()),
-    }
-}
-
-/// Returns the range of a candidate that is tied with another.
-fn spread(
-    request: &ChooseRequest,
-    drive: &str,
-    by: Measure,
-    value: f64,
-    by_seed: [f64; 2],
-) -> String {
-    let [least, most] = by_seed.map(|value| figure(request, by, value));
-    let unit = most.rfind(' ').map_or("", |at| &most[at..]);
-    let least_alone = least.strip_suffix(unit).unwrap_or(&least);
-    match least == most {
-        true => format!("{drive} {}", figure(request, by, value)),
-        false => format!("{drive} {least_alone} to {most}"),
-    }
-}
-
 /// Returns limits that are unknown for some candidates, and why.
 pub(super) fn unknown(answer: &ChooseAnswer) -> Option<String> {
     // Short runs have few I/Os by design.
@@ -551,7 +396,7 @@ fn limits(request: &ChooseRequest) -> String {
 }
 
 /// Returns a figure with its unit; fewer years than requested are marked.
-fn figure(request: &ChooseRequest, by: Measure, value: f64) -> String {
+pub(super) fn figure(request: &ChooseRequest, by: Measure, value: f64) -> String {
     match by {
         Measure::Usd => format!("{} USD", digits(value)),
         Measure::Watt => format!("{} IOPS/W", count(value)),

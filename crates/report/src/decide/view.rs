@@ -9,7 +9,7 @@ use study::decide::explain::answer::{ExplainAnswer, ExplainRequest};
 use study::decide::fill::{FillAnswer, FillRequest};
 use study::decide::fleet::FleetAnswer;
 use study::decide::life::LifeAnswer;
-use study::decide::likeness::Likeness;
+use study::decide::likeness::Replacements;
 use study::decide::max::{MaxAnswer, MaxRequest};
 use study::decide::mix::{MixAnswer, MixRequest};
 use study::decide::odds::{OddsAnswer, OddsRequest};
@@ -206,18 +206,24 @@ pub fn fleet(answer: &FleetAnswer) -> AnswerView<'_> {
     .with_page(|words| other_pages::fleet(answer, words))
 }
 
-/// Returns the view of `choose`; `like` has the wanted drive and its possible replacements.
+/// Returns the view of `choose`; `like` has the possible replacements of a drive, and then the sentences are on them.
 pub fn choose<'a>(
     request: &'a ChooseRequest,
     answer: &'a ChooseAnswer,
-    like: Option<(&'a str, &'a [Likeness])>,
+    like: Option<&'a Replacements>,
     by: Measure,
 ) -> AnswerView<'a> {
     AnswerView::new(
-        format!("Which drive for {}", request.facts().source),
-        super::choose::answer(request, answer, by),
+        match like {
+            Some(like) => format!("What replaces {}", like.drive),
+            None => format!("Which drive for {}", request.facts().source),
+        },
+        match like {
+            Some(like) => super::choose::replacement(request, answer, like),
+            None => super::choose::answer(request, answer, by),
+        },
         csv::decide::choose(answer),
-        super::choose::tables(request, answer),
+        super::choose::tables(request, answer, like),
         |command, width| super::choose::method(request, answer, command, width),
         move |command| super::choose::json(request, answer, like, command),
     )

@@ -307,10 +307,7 @@ fn measured(
         .iter()
         .map(|one| Tally::from_runs(&[one]))
         .collect();
-    let reading = |limit: &Limit| {
-        if limit.figure == LimitMetric::Capacity {
-            return Reading::of_value(limit, drive.capacity as f64 * 1e-9);
-        }
+    let reading = |limit| {
         let seeds = each.iter().map(|seed| seed.reading(limit, years));
         of_all_seeds(tally.reading(limit, years), seeds)
     };
@@ -318,7 +315,7 @@ fn measured(
     let offered = request.load.offered_iops();
     let completes = offered.and_then(|_| arrivals::completes(&outcomes));
     let keeps_up = completes.is_none_or(|it| it.keeps_up);
-    offered_rates(request, keeps_up, &mut readings);
+    known_before(request, drive, keeps_up, &mut readings);
     let watts = tally.measurement.watts;
     let prices = request.prices.as_ref();
     let cost = prices.and_then(|prices| cost::total_cost(prices, drive, &life));
@@ -332,12 +329,11 @@ fn measured(
         .map(|(cost, keeping)| cost.drives + keeping);
     // Every answer shows p99.
     let known = pauses::statement(drive, pauses::writes(&outcomes));
-    let meets = keeps_up && readings.iter().all(|reading| reading.met == Some(true));
     Ok(Candidate {
         drive: drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,
-        meets: (!request.load.is_brief()).then_some(meets),
+        meets: meets(request, keeps_up, &readings),
         screened: request.load.is_brief(),
         room: readings
             .iter()
@@ -386,6 +382,32 @@ fn iops_by_seed(outcomes: &[Outcome], each: &[Tally], keeps_up: bool) -> [f64; 2
         (ends.0.min(rate), ends.1.max(rate))
     });
     [least, most].map(rounded)
+}
+
+/// Returns whether all limits are met; `None` after a short run.
+fn meets(request: &ChooseRequest, keeps_up: bool, readings: &[Reading]) -> Option<bool> {
+    let all = readings.iter().all(|reading| reading.met == Some(true));
+    (!request.load.is_brief()).then_some(keeps_up && all)
+}
+
+/// Sets the readings of limits on figures that are known before the runs: capacities and the arriving rate.
+fn known_before(
+    request: &ChooseRequest,
+    drive: &DriveSheet,
+    keeps_up: bool,
+    readings: &mut [Reading],
+) {
+    capacities(request, drive, readings);
+    offered_rates(request, keeps_up, readings);
+}
+
+/// A limit on the capacity is compared with that of the drive: no run has it.
+fn capacities(request: &ChooseRequest, drive: &DriveSheet, readings: &mut [Reading]) {
+    for (limit, reading) in request.slo.limits.iter().zip(readings) {
+        if limit.figure == LimitMetric::Capacity {
+            *reading = Reading::of_value(limit, drive.capacity as f64 * 1e-9);
+        }
+    }
 }
 
 /// A limit on the arriving rate is met if the drive keeps up: by random variation, slightly fewer I/Os may arrive.

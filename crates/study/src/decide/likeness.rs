@@ -1,17 +1,39 @@
 //! Replacement of a drive that is no longer available: candidates in the order of their deficit in rate, latencies,
-//! rated endurance and capacity at the same load. A better figure does not increase the deficit. Not compared:
-//! properties that the load does not use, and figures that are unknown for either drive.
+//! rated endurance and capacity at the same load. A better figure does not increase the deficit. Candidates that miss
+//! a limit come last.
+//!
+//! Without a given rate, all run at half of the maximum of the drive that is replaced ([`at_half_of`]): a drive is
+//! used below its maximum, and at each drive's own maximum queues hide latency. Not compared: properties that the load
+//! does not use, and figures that are unknown for either drive.
 
+use catalogue::DriveSheet;
+use lab::{Lab, to_the_end};
 use serde::Serialize;
 
-use super::choose::Candidate;
+use super::choose::{self, Candidate, ChooseRequest};
+use super::screening;
 use crate::review::results::rounded;
+
+/// Possible replacements of a drive.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Replacements {
+    /// Name of the drive that is replaced.
+    pub drive: String,
+    /// Whether all ran at half of its maximum, as the user gave no rate.
+    pub at_half_of_its_maximum: bool,
+    /// Replacements, the best first.
+    pub others: Vec<Likeness>,
+}
 
 /// Comparison of a candidate with the drive that it replaces; ratios are candidate divided by that drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Likeness {
     /// Name of the candidate.
     pub drive: String,
+    /// Support level of its model.
+    pub model: &'static str,
+    /// Whether it meets all limits and completes a given rate.
+    pub meets: bool,
     /// Mean factor by which it is worse, 1 if it is worse in nothing: over rate, latencies, rated endurance and
     /// capacity.
     pub lacks: f64,
@@ -31,17 +53,60 @@ pub struct Likeness {
     pub capacity: Option<f64>,
     /// Losses as text: figures that are worse by a fifth or more.
     pub lost: Vec<String>,
+    /// Years after which it wears out, if that is within the requested years and the drive that it replaces lasts
+    /// longer by a fifth or more.
+    pub ends_after_years: Option<f64>,
 }
 
 /// Factor by which a figure must be worse to count as a loss.
 const LOST: f64 = 1.2;
 
-/// Returns how candidates replace a drive: the one with the smallest deficit first; of equal ones, the closest.
-pub fn rank_replacements(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
+/// Returns the request at half of the maximum of the drive that is replaced, from a short run of it. `None` if the request
+/// has a rate, the drive does not run the load, or the load cannot have a rate.
+pub fn at_half_of(
+    wanted: &DriveSheet,
+    request: &ChooseRequest,
+    lab: &Lab,
+) -> Option<ChooseRequest> {
+    if request.load.is_trace() || request.load.offered_iops().is_some() {
+        return None;
+    }
+    let brief = screening::brief(request);
+    let brief = brief.as_ref().unwrap_or(request);
+    let at_most = choose::candidate(brief, wanted, lab, &to_the_end).ok()?;
+    let rate = choose::common_rate(&[at_most])?;
+    Some(ChooseRequest {
+        load: request.load.clone().at_rate(rate).ok()?,
+        ..request.clone()
+    })
+}
+
+impl Replacements {
+    /// Ranks the candidates that can replace the drive with this name; `None` if it did not run. `years` is the term
+    /// within which wear counts.
+    pub fn from_candidates(
+        drive: &str,
+        at_half_of_its_maximum: bool,
+        candidates: &[Candidate],
+        years: f64,
+    ) -> Option<Replacements> {
+        let wanted = candidates.iter().find(|one| one.drive == drive)?;
+        Some(Replacements {
+            drive: drive.to_owned(),
+            at_half_of_its_maximum,
+            others: rank_replacements(wanted, candidates, years),
+        })
+    }
+}
+
+/// Returns how candidates that ran in full replace a drive: those that meet the limits first, then by deficit; of equal
+/// ones, the closest. `years` is the term within which wear counts.
+fn rank_replacements(wanted: &Candidate, others: &[Candidate], years: f64) -> Vec<Likeness> {
     let others = others.iter().filter(|other| other.drive != wanted.drive);
-    let mut all: Vec<Likeness> = others.map(|other| compared(wanted, other)).collect();
+    let full = others.filter(|other| !other.screened);
+    let mut all: Vec<Likeness> = full.map(|other| compared(wanted, other, years)).collect();
     all.sort_by(|a, b| {
-        let order = a.lacks.total_cmp(&b.lacks);
+        let order = b.meets.cmp(&a.meets).then(a.lacks.total_cmp(&b.lacks));
         order
             .then(a.factor.total_cmp(&b.factor))
             .then(a.drive.cmp(&b.drive))
@@ -82,7 +147,19 @@ fn worse_by(ratio: f64, more_is_worse: bool) -> f64 {
     }
 }
 
-fn compared(wanted: &Candidate, other: &Candidate) -> Likeness {
+/// Returns the mean factor by which a candidate is worse ([`Likeness::lacks`]).
+pub(super) fn deficit(wanted: &Candidate, other: &Candidate) -> f64 {
+    compared(wanted, other, 0.0).lacks
+}
+
+/// Returns the end of a candidate within a term, unless the drive that it replaces ends at about that time.
+fn early_end(wanted: &Candidate, other: &Candidate, years: f64) -> Option<f64> {
+    let ends = other.ends_within(years)?;
+    let its = wanted.ends_after_years;
+    its.is_none_or(|its| its >= ends * LOST).then_some(ends)
+}
+
+fn compared(wanted: &Candidate, other: &Candidate, years: f64) -> Likeness {
     let iops = rounded(other.iops / wanted.iops.max(1e-9));
     let p99 = ratio(other.p99_us, wanted.p99_us);
     let mean = ratio(mean(other), mean(wanted));
@@ -104,7 +181,7 @@ fn compared(wanted: &Candidate, other: &Candidate) -> Likeness {
     let worse = |name: &str, ratio: Option<f64>, more_is_worse: bool| {
         let ratio = ratio?;
         let shown = text::digits::digits(ratio);
-        (worse_by(ratio, more_is_worse) >= LOST).then(|| format!("{name} x {shown}"))
+        (worse_by(ratio, more_is_worse) >= LOST).then(|| format!("{name} {shown} times"))
     };
     let lost = [
         worse("IOPS", Some(iops), false),
@@ -116,6 +193,8 @@ fn compared(wanted: &Candidate, other: &Candidate) -> Likeness {
     ];
     Likeness {
         drive: other.drive.clone(),
+        model: other.model,
+        meets: other.is_met(),
         lacks: rounded(lacks),
         factor: rounded(factor),
         iops,
@@ -125,6 +204,7 @@ fn compared(wanted: &Candidate, other: &Candidate) -> Likeness {
         endurance,
         capacity,
         lost: lost.into_iter().flatten().collect(),
+        ends_after_years: early_end(wanted, other, years),
     }
 }
 
@@ -148,11 +228,11 @@ mod tests {
             of("near", true, 900.0, 130.0, None),
             wanted.clone(),
         ];
-        let found = rank_replacements(&wanted, &others);
+        let found = rank_replacements(&wanted, &others, 5.0);
         let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
         assert_eq!(names, ["near", "far"]);
-        assert_eq!(found[0].lost, ["p99 x 1.3"]);
-        assert_eq!(found[1].lost, ["IOPS x 0.2", "p99 x 9"]);
+        assert_eq!(found[0].lost, ["p99 1.3 times"]);
+        assert_eq!(found[1].lost, ["IOPS 0.2 times", "p99 9 times"]);
     }
 
     #[test]
@@ -163,7 +243,7 @@ mod tests {
             of("four times as fast", true, 4_000.0, 25.0, None),
             of("three times as fast", true, 3_000.0, 30.0, None),
         ];
-        let found = rank_replacements(&wanted, &others);
+        let found = rank_replacements(&wanted, &others, 5.0);
         let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
         assert_eq!(
             names,
@@ -175,5 +255,26 @@ mod tests {
         );
         assert_eq!((found[0].lacks, found[1].lacks), (1.0, 1.0));
         assert!(found[2].lacks > 1.0);
+    }
+
+    /// A candidate that misses a limit comes after worse ones that meet it, and one that wears out says so.
+    #[test]
+    fn limits_come_first_and_an_early_end_counts() {
+        let wanted = of("gone", true, 1_000.0, 100.0, None);
+        let short_lived = Candidate {
+            ends_after_years: Some(0.2),
+            ..of("short-lived", true, 900.0, 300.0, None)
+        };
+        let others = [of("misses", false, 1_000.0, 100.0, None), short_lived];
+        let found = rank_replacements(&wanted, &others, 5.0);
+        let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
+        assert_eq!(names, ["short-lived", "misses"]);
+        assert_eq!(found[0].ends_after_years, Some(0.2));
+        let ending = Candidate {
+            ends_after_years: Some(0.21),
+            ..wanted
+        };
+        let found = rank_replacements(&ending, &others, 5.0);
+        assert_eq!(found[0].ends_after_years, None);
     }
 }

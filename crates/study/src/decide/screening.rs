@@ -11,7 +11,8 @@
 
 use model::Span;
 
-use super::choose::{Candidate, ChooseRequest, Measure};
+use super::choose::{CLOSE, Candidate, ChooseRequest, Measure};
+use super::likeness;
 use super::slc;
 use super::work::{self, Conditions};
 
@@ -62,7 +63,7 @@ fn variation(ios: f64) -> f64 {
 
 /// Checks whether a limit is missed so clearly that longer runs do not change it. With fewer than [`ENOUGH`] I/Os, no
 /// miss is clear. `offered` is the arrival rate in I/Os per second, if the load has one.
-fn misses(one: &Candidate, offered: Option<f64>) -> bool {
+pub fn misses(one: &Candidate, offered: Option<f64>) -> bool {
     let arrive = offered.map(|rate| rate * one.measurement.seconds);
     let ios = arrive.unwrap_or_else(|| completed(one));
     if ios < ENOUGH {
@@ -165,6 +166,37 @@ pub fn contenders(candidates: &[Candidate], offered: Option<f64>) -> Vec<bool> {
     };
     let wanted = |one: &Candidate| one.screened && may_meet(&one) && can_win(one);
     candidates.iter().map(wanted).collect()
+}
+
+/// Returns for each candidate whether it was screened and must run in full to find the replacement of `wanted`.
+///
+/// The drive `wanted` itself runs, and first the drives with the smallest deficits. If some of them meet the limits,
+/// each other drive runs that lacks no more than the best of them. Drives that clearly miss a limit run only if all do.
+pub fn replacements(candidates: &[Candidate], wanted: &str, offered: Option<f64>) -> Vec<bool> {
+    let Some(replaced) = candidates.iter().find(|one| one.drive == wanted) else {
+        return contenders(candidates, offered);
+    };
+    let deficit = |at: usize| likeness::deficit(replaced, &candidates[at]);
+    let others = (0..candidates.len()).filter(|&at| candidates[at].drive != wanted);
+    let (screened, full): (Vec<usize>, Vec<usize>) =
+        others.partition(|&at| candidates[at].screened);
+    let open = screened.iter().copied();
+    let mut open: Vec<usize> = open
+        .filter(|&at| !misses(&candidates[at], offered))
+        .collect();
+    if open.is_empty() && full.is_empty() {
+        open = screened;
+    }
+    open.sort_by(|&a, &b| deficit(a).total_cmp(&deficit(b)));
+    let met = full.into_iter().filter(|&at| candidates[at].is_met());
+    match met.map(deficit).min_by(f64::total_cmp) {
+        Some(best) => open.retain(|&at| deficit(at) <= best * (1.0 + CLOSE)),
+        None => open.truncate(CLOSEST),
+    }
+    let runs = |at: usize| {
+        open.contains(&at) || (candidates[at].screened && candidates[at].drive == wanted)
+    };
+    (0..candidates.len()).map(runs).collect()
 }
 
 /// Selects the candidates with the largest margins to their limits.

@@ -194,3 +194,27 @@ fn a_run_without_figures_excludes_nothing() {
     };
     assert_eq!(contenders(&[best, empty], None), [true, true]);
 }
+
+/// The drive that is replaced and those that lack least run in full; then each that lacks no more than the best of them.
+#[test]
+fn replacements_that_lack_least_run_in_full() {
+    let mut all = vec![ran("gone", 100.0, 100.0, 5.0)];
+    for at in 0..12 {
+        all.push(ran("x", 100.0, 110.0 + 10.0 * f64::from(at), 5.0));
+    }
+    let first = replacements(&all, "gone", None);
+    assert!(first[..=CLOSEST].iter().all(|runs| *runs), "{first:?}");
+    assert!(!first[CLOSEST + 1..].iter().any(|runs| *runs), "{first:?}");
+    // In full, all are slower than in their short runs.
+    all[0] = in_full(all[0].clone(), true);
+    for one in &mut all[1..=CLOSEST] {
+        *one = in_full(ran("x", 100.0, 205.0, 5.0), true);
+    }
+    let second = replacements(&all, "gone", None);
+    let runs: Vec<usize> = (0..all.len()).filter(|&at| second[at]).collect();
+    assert_eq!(runs, [9, 10, 11, 12]);
+    for one in &mut all[9..] {
+        *one = in_full(one.clone(), true);
+    }
+    assert_eq!(replacements(&all, "gone", None), [false; 13]);
+}

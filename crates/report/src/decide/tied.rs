@@ -1,0 +1,271 @@
+//! Parts of the verdict of `drivelab choose` on one drive or on drives that the runs cannot distinguish: the tied drives,
+//! which of them last, and the rate at which they ran.
+//!
+//! Where a criterion cannot distinguish drives, the one that lasts longest comes first.
+
+use study::decide::choose::{
+    BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED,
+};
+use study::decide::slc::sequential_writes;
+use text::digits::{count, digits};
+
+use super::headline::{first_that_fits, short, some_of, untested};
+use super::life::{WORN_OUT, cycles_used_up, wears_out, years_of};
+use super::sentences::{figure, none_lasts, selection_text};
+
+/// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
+pub(super) fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
+    let all = all_tied(request, answer, best);
+    let names: Vec<String> = all.iter().map(|one| short(&one.drive)).collect();
+    let by = best.by.words();
+    let at = at_own_maximum(request, &all, best.by);
+    let short_lived = match best.by {
+        Measure::Years => best.value < request.years,
+        _ => false,
+    };
+    let brief = briefly_worn(request, &all, best.by);
+    let mut dated = names.clone();
+    if let (Brief::None(_), Some(ends)) =
+        (&brief, all[0].ends_after_years.filter(|ends| *ends > 0.0))
+    {
+        dated[0] = format!("{} ({})", dated[0], years_of(ends));
+    }
+    let brief = brief.text();
+    let head = |names: &[String]| match short_lived {
+        true => none_lasts(request, &names.join(" or "), best.value),
+        false => format!(
+            "Take {} by {by}{at}, too close to distinguish",
+            names.join(" or ")
+        ),
+    };
+    let guessed = all.iter().filter(|one| !untested(one.model).is_empty());
+    let guessed: Vec<String> = guessed.map(|one| short(&one.drive)).collect();
+    let each = match guessed.is_empty() {
+        true => String::new(),
+        false => format!(" No measurement tests the model of {}.", guessed.join(", ")),
+    };
+    let number = match (guessed.len(), all.len()) {
+        (0, _) => String::new(),
+        (some, all) if some == all => String::from(" No measurement tests their models."),
+        (some, all) => format!(" No measurement tests {some} of the {all} models."),
+    };
+    let worn = worn(request, answer, best);
+    let count = all.len();
+    let counted = (1..=count).rev().flat_map(|shown| {
+        let some = some_of(&dated, shown);
+        [
+            format!("{count} drives tie by {by}{at}: {some}.{brief}{each}"),
+            format!("{count} drives tie by {by}{at}: {some}.{brief}{number}"),
+        ]
+    });
+    let plain = head(&names);
+    let whole = [
+        format!("{plain}: {}.{worn}{each}", selection_text(request, answer)),
+        format!("{plain}.{worn}{each}"),
+        format!("{plain}.{worn}{number}"),
+        format!("{}.{brief}{number}", head(&dated)),
+    ];
+    let whole = whole.into_iter().filter(|_| count <= 1 + NAMED);
+    first_that_fits(whole.chain(counted))
+}
+
+/// Returns the best and its ties: first those that last the requested years, then the others by their end. Equal ones
+/// are sorted by name: with other seeds, another of them may be the best.
+fn all_tied<'a>(
+    request: &ChooseRequest,
+    answer: &'a ChooseAnswer,
+    best: &BestCandidate,
+) -> Vec<&'a Candidate> {
+    let ties = best.ties.iter().map(|tie| tie.drive.as_str());
+    let names = std::iter::once(best.drive.as_str()).chain(ties);
+    let mut all: Vec<&Candidate> = names.filter_map(|name| answer.candidate(name)).collect();
+    let ends = |one: &Candidate| one.ends_within(request.years).unwrap_or(f64::INFINITY);
+    all.sort_by(|a, b| ends(b).total_cmp(&ends(a)).then(a.drive.cmp(&b.drive)));
+    all
+}
+
+/// Which of the tied candidates do not last.
+enum Brief {
+    /// The verdict states it, or all last.
+    Nothing,
+    /// None lasts.
+    None(String),
+    /// Some do not last.
+    Some(String),
+}
+
+impl Brief {
+    fn text(self) -> String {
+        match self {
+            Brief::Nothing => String::new(),
+            Brief::None(text) | Brief::Some(text) => text,
+        }
+    }
+}
+
+/// Returns whether tied candidates last as long as requested, with the range of their ends if none does.
+fn briefly_worn(request: &ChooseRequest, all: &[&Candidate], by: Measure) -> Brief {
+    let ends = all.iter().filter_map(|one| one.ends_within(request.years));
+    let ends: Vec<f64> = ends.collect();
+    let term = digits(request.years);
+    match (by, &ends[..]) {
+        // That verdict states it.
+        (Measure::Years, _) | (_, []) => Brief::Nothing,
+        (_, [longest, .., shortest]) if ends.len() == all.len() => Brief::None(format!(
+            " None lasts {term} years ({}).",
+            from_to(*shortest, *longest)
+        )),
+        (_, [_]) => Brief::Some(format!(" One of them does not last {term} years.")),
+        (_, some) => Brief::Some(format!(" {} of them do not last {term} years.", some.len())),
+    }
+}
+
+/// Returns a range of years as text; a common unit is printed once.
+fn from_to(shortest: f64, longest: f64) -> String {
+    let (least, most) = (years_of(shortest), years_of(longest));
+    if least == most {
+        return most;
+    }
+    let unit = most.rfind(' ').map_or("", |at| &most[at..]);
+    format!("{} to {most}", least.strip_suffix(unit).unwrap_or(&least))
+}
+
+/// Returns the rate at which drives ran, if it is their own maximum: " at its own maximum, 460 k IOPS".
+pub(super) fn at_own_maximum(
+    request: &ChooseRequest,
+    drives: &[&Candidate],
+    by: Measure,
+) -> String {
+    let rates = || drives.iter().map(|one| one.iops);
+    let ends = rates()
+        .min_by(f64::total_cmp)
+        .zip(rates().max_by(f64::total_cmp));
+    let Some((least, most)) = ends else {
+        return String::new();
+    };
+    if request.load.offered_iops().is_some() || request.load.is_trace() {
+        return String::new();
+    }
+    let (least, most) = (count(least), count(most));
+    match (drives.len(), by) {
+        (1, Measure::Iops) => String::from(" at its own maximum"),
+        (1, _) => format!(" at its own maximum, {most} IOPS"),
+        _ if least == most => format!(" at their maximum of {most} IOPS"),
+        _ => format!(" at their maximum of {least} to {most} IOPS"),
+    }
+}
+
+/// Returns which of the drives in the verdict do not last the requested years.
+pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
+    // That verdict already states it.
+    if best.by == Measure::Years {
+        return String::new();
+    }
+    let term = digits(request.years);
+    // Checkpoints and backups are bursts: nobody writes sequentially for years.
+    let pause = match sequential_writes(&request.load) {
+        Some(_) => " if it never pauses",
+        None => "",
+    };
+    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
+    let names = [best.drive.as_str()]
+        .into_iter()
+        .chain(ties.map(|tie| &*tie.drive));
+    let ends = |name: &str| {
+        let one = answer.candidate(name)?;
+        Some((one, one.ends_within(request.years)?))
+    };
+    let mut ends: Vec<(&Candidate, f64)> = names.filter_map(ends).collect();
+    ends.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.drive.cmp(&b.0.drive)));
+    match (&ends[..], best.by) {
+        ([], _) => cycles(request, answer, best),
+        ([(one, years)], Measure::Usd) if best.ties.is_empty() => format!(
+            " That buys {} drives in {term} years: the first {}.",
+            one.drives_bought,
+            wears_out(*years)
+        ),
+        ([(_, 0.0)], _) if best.ties.is_empty() => format!(" It {WORN_OUT}."),
+        ([(one, 0.0)], _) => format!(" {} {WORN_OUT}.", one.drive),
+        ([(_, years)], _) if best.ties.is_empty() => {
+            format!(" It {} of the {term} years{pause}.", wears_out(*years))
+        }
+        ([(one, years)], _) => {
+            format!(
+                " {} {} of the {term} years{pause}.",
+                one.drive,
+                wears_out(*years)
+            )
+        }
+        (several, _) => {
+            let each = several.iter().map(|(one, years)| match *years > 0.0 {
+                true => format!("{} after {}", one.drive, years_of(*years)),
+                false => format!("{} {WORN_OUT}", one.drive),
+            });
+            let each: Vec<String> = each.collect();
+            format!(" None of these lasts {term} years: {}.", each.join(", ")).replacen(
+                "None of these lasts",
+                match ends.len() > best.ties.len() {
+                    true => "None of these lasts",
+                    false => "Not all of these last",
+                },
+                1,
+            )
+        }
+    }
+}
+
+/// Returns which drives of the verdict use up their cycles within the requested years and much before their rating.
+fn cycles(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
+    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
+    let names = [best.drive.as_str()]
+        .into_iter()
+        .chain(ties.map(|tie| &*tie.drive));
+    let early: Vec<String> = names
+        .filter_map(|name| {
+            let used = cycles_used_up(&answer.candidate(name)?.parts, request.years)?;
+            Some(match best.ties.is_empty() {
+                true => format!(" It {used}."),
+                false => format!(" {} {used}.", short(name)),
+            })
+        })
+        .collect();
+    early.concat()
+}
+
+/// Returns the figures by seed of the tied candidates.
+pub(super) fn ties(request: &ChooseRequest, best: &BestCandidate) -> Option<String> {
+    if best.ties.is_empty() {
+        return None;
+    }
+    let by = best.by;
+    let mut shown = vec![spread(request, &best.drive, by, best.value, best.by_seed)];
+    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
+    shown.extend(ties.map(|tie| spread(request, &tie.drive, by, tie.value, tie.by_seed)));
+    Some(format!("By seed: {}.", shown.join(", ")))
+}
+
+/// Returns the candidates that are tied with the best.
+pub(super) fn or_ties(best: &BestCandidate) -> String {
+    let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
+    match best.ties.len() <= NAMED {
+        true => ties.collect(),
+        false => format!(" or any of {} others", best.ties.len()),
+    }
+}
+
+/// Returns the range of a candidate that is tied with another.
+fn spread(
+    request: &ChooseRequest,
+    drive: &str,
+    by: Measure,
+    value: f64,
+    by_seed: [f64; 2],
+) -> String {
+    let [least, most] = by_seed.map(|value| figure(request, by, value));
+    let unit = most.rfind(' ').map_or("", |at| &most[at..]);
+    let least_alone = least.strip_suffix(unit).unwrap_or(&least);
+    match least == most {
+        true => format!("{drive} {}", figure(request, by, value)),
+        false => format!("{drive} {least_alone} to {most}"),
+    }
+}

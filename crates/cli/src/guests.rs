@@ -3,13 +3,13 @@
 use catalogue::DriveSheet;
 use text::problem::Problems;
 use workload::fio::JobSet;
-use workload::guests::of_guests;
+use workload::guests::{MAX_GUESTS, of_guests};
 
 /// Virtual machines that run the jobs.
 #[derive(clap::Args, Clone)]
 pub(crate) struct GuestArgs {
     /// Run the jobs in this number of virtual machines, each on its own share of the smallest drive
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_GUESTS)))]
     guests: Option<u32>,
 }
 

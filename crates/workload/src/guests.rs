@@ -11,27 +11,36 @@ use crate::job::{Extent, Job};
 /// Unit of shares in bytes.
 const UNIT: u64 = 1 << 20;
 
+/// Largest number of guests.
+pub const MAX_GUESTS: u32 = 256;
+
 /// Returns the jobs of this number of guests on a drive of `capacity` bytes: for each job, one for each guest in order.
 /// Offsets and sizes count from the beginning of a guest's share, percentages are those of the share.
 ///
 /// # Errors
-/// Each job that cannot run in a guest, with the reason.
+/// A number that is 0 or above [`MAX_GUESTS`], or each job that cannot run in a guest, with the reason.
 pub fn of_guests(jobs: &[Job], guests: u32, capacity: u64) -> Result<Vec<Job>, Vec<String>> {
-    let share = capacity / u64::from(guests.max(1)) / UNIT * UNIT;
+    if !(1..=MAX_GUESTS).contains(&guests) {
+        return Err(vec![format!("{guests} is not in 1 to {MAX_GUESTS}")]);
+    }
+    let share = capacity / u64::from(guests) / UNIT * UNIT;
     let mut all = Vec::new();
     let mut problems = Vec::new();
     for job in jobs {
         match place(job, share) {
-            Ok((offset, size, increment)) => {
+            Ok(range) => {
                 all.extend((0..guests).map(|guest| Job {
                     name: format!("guest{}/{}", guest + 1, job.name),
                     guest: Some(guest + 1),
                     // The guests of a job start together, and each reports on its own.
                     stonewall: job.stonewall && guest == 0,
                     new_group: job.new_group || guest > 0,
-                    offset: Extent::Bytes(offset + u64::from(guest) * share),
-                    offset_increment: Extent::Bytes(increment),
-                    size: Some(Extent::Bytes(size)),
+                    offset: Extent::Bytes(range.offset + u64::from(guest) * share),
+                    offset_increment: Extent::Bytes(range.increment),
+                    size: Some(Extent::Bytes(range.size)),
+                    io_size: range.io_size.map(Extent::Bytes),
+                    // It counts from the start of the drive, and the size is within it already.
+                    filesize: None,
                     ..job.clone()
                 }));
             }
@@ -44,8 +53,16 @@ pub fn of_guests(jobs: &[Job], guests: u32, capacity: u64) -> Result<Vec<Job>, V
     }
 }
 
-/// Returns the offset, size and offset increment of a job in a share of this size.
-fn place(job: &Job, share: u64) -> Result<(u64, u64, u64), String> {
+/// The part of a share that a job uses, in bytes.
+struct GuestRange {
+    offset: u64,
+    size: u64,
+    increment: u64,
+    io_size: Option<u64>,
+}
+
+/// Returns the range of a job in a share of this size.
+fn place(job: &Job, share: u64) -> Result<GuestRange, String> {
     if !job.direct || job.filesystem.is_some() {
         return Err(
             "a guest's I/O is direct, without a page cache or file system of the host: set direct=1"
@@ -55,27 +72,48 @@ fn place(job: &Job, share: u64) -> Result<(u64, u64, u64), String> {
     if job.iolog.is_some() || job.records.is_some() {
         return Err("recorded I/Os have addresses of the whole drive: remove read_iolog".into());
     }
-    let bytes = |extent: Extent| match extent {
-        Extent::Bytes(bytes) => bytes,
-        Extent::Percent(percent) => (share as f64 * percent / 100.0) as u64 / UNIT * UNIT,
+    if job.strided.is_some() {
+        return Err("its zones go on to the end of the drive: remove zonemode=strided".into());
+    }
+    let of = |all: u64| {
+        move |extent: Extent| match extent {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(percent) => (all as f64 * percent / 100.0) as u64 / UNIT * UNIT,
+        }
     };
-    let (offset, increment) = (bytes(job.offset), bytes(job.offset_increment));
+    let (offset, increment) = (of(share)(job.offset), of(share)(job.offset_increment));
     let last = increment.saturating_mul(u64::from(job.numjobs.saturating_sub(1)));
     let before = offset.saturating_add(last);
-    let size = job.size.map_or(share.saturating_sub(before), bytes);
+    let file = job.filesize.map_or(share, |bytes| match job.on_device {
+        true => bytes.min(share),
+        false => bytes,
+    });
+    let left = file.saturating_sub(before);
+    let size = match job.size {
+        Some(size @ Extent::Percent(_)) => of(file)(size).min(left),
+        Some(Extent::Bytes(bytes)) if job.filesize.is_some() => bytes.min(left),
+        Some(Extent::Bytes(bytes)) => bytes,
+        None => left,
+    };
     if size == 0 || before.saturating_add(size) > share {
         return Err(format!(
-            "its range ends at {}, and a guest's share is {}: use fewer guests or a smaller size",
+            "its range ends at {}, and a guest's share is {}: use fewer guests, or a smaller size, filesize or offset",
             decimal(before.saturating_add(size)),
             decimal(share)
         ));
     }
-    Ok((offset, size, increment))
+    Ok(GuestRange {
+        offset,
+        size,
+        increment,
+        io_size: job.io_size.map(of(share)),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strided::StridedZones;
 
     fn job(size: Option<Extent>) -> Job {
         Job {
@@ -140,5 +178,59 @@ mod tests {
         };
         let why = of_guests(&[buffered], 3, 32 * UNIT).expect_err("buffered");
         assert!(why[0].contains("direct=1"), "{why:?}");
+    }
+
+    #[test]
+    fn percentages_and_files_are_those_of_the_share() {
+        let io_size = Some(Extent::Percent(10.0));
+        let all = of_guests(
+            &[Job {
+                io_size,
+                ..job(None)
+            }],
+            2,
+            40 * UNIT,
+        )
+        .expect("it fits");
+        assert_eq!(all[1].io_size, Some(Extent::Bytes(2 * UNIT)));
+
+        let file = Job {
+            filesize: Some(4 * UNIT),
+            ..job(Some(Extent::Percent(50.0)))
+        };
+        let all = of_guests(&[file], 2, 40 * UNIT).expect("it fits");
+        let ranges: Vec<_> = all
+            .iter()
+            .map(|it| (it.offset, it.size, it.filesize))
+            .collect();
+        let size = Some(Extent::Bytes(2 * UNIT));
+        assert_eq!(
+            ranges,
+            [
+                (Extent::Bytes(0), size, None),
+                (Extent::Bytes(20 * UNIT), size, None)
+            ]
+        );
+
+        let large = Job {
+            filesize: Some(25 * UNIT),
+            ..job(None)
+        };
+        let why = of_guests(&[large], 2, 40 * UNIT).expect_err("larger than a share");
+        assert!(why[0].contains("smaller size, filesize"), "{why:?}");
+    }
+
+    #[test]
+    fn zones_and_impossible_numbers_are_refused() {
+        let zones = Job {
+            strided: Some(StridedZones::default()),
+            ..job(None)
+        };
+        let why = of_guests(&[zones], 2, 40 * UNIT).expect_err("zones");
+        assert!(why[0].contains("zonemode=strided"), "{why:?}");
+        for guests in [0, MAX_GUESTS + 1] {
+            let why = of_guests(&[job(None)], guests, 40 * UNIT).expect_err("a wrong number");
+            assert!(why[0].contains("not in 1 to 256"), "{why:?}");
+        }
     }
 }

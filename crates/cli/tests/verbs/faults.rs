@@ -270,10 +270,14 @@ fn a_rebuild_is_shown_with_its_duration_and_load() {
 #[test]
 fn a_member_without_copies_cannot_be_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = script(&folder, "at 1ms p4801x-100.0: replaced\n");
-    let pool = "stripe(2*p4801x-100)";
-    let output = drivelab(&[&["run", pool, "--fault", &path], &JOB[..]].concat());
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.contains("nothing has a copy of the data"), "{said}");
+    for (drive, name) in [
+        ("stripe(2*p4801x-100)", "p4801x-100.0"),
+        ("p4801x-100", "p4801x-100"),
+    ] {
+        let path = script(&folder, &format!("at 1ms {name}: replaced\n"));
+        let output = drivelab(&[&["run", drive, "--fault", &path], &JOB[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{drive}");
+        let said = text(&output.stderr);
+        assert!(said.contains("nothing has a copy of the data"), "{said}");
+    }
 }

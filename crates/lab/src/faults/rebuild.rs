@@ -183,7 +183,9 @@ pub fn rebuilt_member(drive: &DriveConfig) -> Option<(u16, String)> {
 /// Why they could not.
 pub(super) fn is_rebuilt(drive: &DriveConfig, member: Option<u16>) -> Result<(), String> {
     let (DriveConfig::Pool(pool), Some(member)) = (drive, member) else {
-        return Ok(());
+        return Err(
+            "nothing has a copy of the data of a drive that is used alone; `replaced` needs a member of a mirror, raid5, raid6 or raidz".into(),
+        );
     };
     let is_on =
         |target: &Target| matches!(*target, Target::Slice { member: one, .. } if one == member);

@@ -191,10 +191,13 @@ impl Runner<'_> {
         }
         result.notes = notes(ready, cut, &result);
         let first = outcomes.iter().flatten().next();
-        result
-            .notes
-            .extend(first.into_iter().flat_map(condition_notes));
         result.notes.extend(folded(&ready.scaled.drive));
+        // The last note: the summary of a review of rebuilds has it.
+        result.notes.extend(
+            first
+                .into_iter()
+                .flat_map(|it| condition_notes(it, ready.long.condition)),
+        );
         Ok(result)
     }
 
@@ -329,8 +332,8 @@ fn time_series(ready: &Ready<'_>, outcome: &Outcome) -> super::series::TimeSerie
     series
 }
 
-/// Returns notes on heat and rebuilds in a run.
-fn condition_notes(outcome: &Outcome) -> Vec<String> {
+/// Returns notes on heat and rebuilds in a run under this condition.
+fn condition_notes(outcome: &Outcome, condition: Condition) -> Vec<String> {
     let throttled = outcome.gauge(Gauge::ThermalThrottleSeconds);
     let heat = throttled.zip(outcome.gauge(Gauge::Celsius));
     let heat = heat.map(|(seconds, celsius)| {
@@ -341,7 +344,10 @@ fn condition_notes(outcome: &Outcome) -> Vec<String> {
         )
     });
     let rebuilds = outcome.rebuilds.iter().map(lab::Rebuild::words);
-    heat.into_iter().chain(rebuilds).collect()
+    let is_expected = matches!(condition, Condition::Returns | Condition::Replaced);
+    let none = (is_expected && outcome.rebuilds.is_empty())
+        .then(|| "no rebuild: nothing was written without the member".to_owned());
+    heat.into_iter().chain(rebuilds).chain(none).collect()
 }
 
 /// Returns a note that some nodes of a cluster represent all nodes.

@@ -10,7 +10,8 @@ use lab::Lab;
 use report::decide::view;
 use study::decide::choose::{self, Candidate, ChooseRequest, Measure, Unfit};
 use study::decide::feasibility;
-use study::decide::likeness::{self, Replacements};
+use study::decide::half_rate;
+use study::decide::likeness::Replacements;
 use study::decide::named;
 use study::decide::price_list;
 use study::decide::prices;
@@ -88,7 +89,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = BeyondArg::Refuse)]
     beyond: BeyondArg,
 
-    /// Limits, such as p99<1ms,iops>50k,years>5 (see `drivelab max --help`)
+    /// Limits, such as p99<1ms,iops>50k,years>5,capacity>1500GB (see `drivelab max --help`)
     #[arg(long, value_name = "LIMITS")]
     slo: Option<String>,
 
@@ -277,7 +278,7 @@ fn at_half_of_the_replaced(
         .as_ref()
         .filter(|_| args.rate.is_none() && !is_slog(args))?;
     let drive = drives.iter().find(|one| one.name == *wanted)?;
-    likeness::at_half_of(&drive.sheet, request, lab)
+    half_rate::at_half_of(&drive.sheet, request, lab)
 }
 
 /// Runs this load on the drives; those that cannot run it are added to the unfit ones.

@@ -7,18 +7,17 @@ use lab::{Lab, Start, to_the_end};
 use model::Span;
 use pyo3::prelude::*;
 use report::csv;
-use report::decide;
 use report::decide::view::{self, AnswerView};
 use study::ask::all;
 use study::decide::choose::{self, Candidate, Measure, Unfit};
-use study::decide::likeness::{self, Replacements};
+use study::decide::likeness::Replacements;
 use study::decide::price_list::read_prices;
 use study::decide::prices::Prices;
 use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load, counted_for};
 use study::decide::writing::WriteAmount;
-use study::decide::{feasibility, life, named};
+use study::decide::{feasibility, half_rate, life, named};
 use study::review::{UserWorkload, Workload};
 use text::problem::Problems;
 
@@ -392,7 +391,7 @@ impl Choice {
     ) -> Option<choose::ChooseRequest> {
         let wanted = self.like.as_ref().filter(|_| self.rate.is_none())?;
         let drive = drives.iter().find(|one| one.requested_name() == *wanted)?;
-        likeness::at_half_of(&drive.sheet, request, &Lab::new())
+        half_rate::at_half_of(&drive.sheet, request, &Lab::new())
     }
 
     /// Returns the ranking criterion: the requested one, or the program's default.

@@ -15,7 +15,7 @@ pub use super::replacement::replacement;
 use super::sentences::unknown;
 pub use super::sentences::{LENGTH, answer};
 use super::table::{AnswerColumn, AnswerTable};
-use super::{document, model, percent, range, reading_within, seeds};
+use super::{document, model, or_none, percent, range, reading_within, seeds};
 
 /// Returns p99 with its range over seeds.
 fn p99(one: &Candidate) -> String {
@@ -24,10 +24,6 @@ fn p99(one: &Candidate) -> String {
         (Some(value), None) => microseconds(value),
         (Some(value), Some([least, most])) => range([value, least, most], microseconds),
     }
-}
-
-pub(super) fn or_none(value: Option<f64>) -> String {
-    value.map_or_else(|| String::from("-"), digits)
 }
 
 /// Returns the costs that are included besides the drives.

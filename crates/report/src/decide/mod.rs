@@ -15,6 +15,7 @@ pub mod mix;
 pub mod odds;
 mod other_pages;
 pub mod page;
+mod phrases;
 mod plot;
 mod replacement;
 mod screen;
@@ -76,6 +77,11 @@ fn range([mean, least, most]: [f64; 3], show: impl Fn(f64) -> String) -> String 
     let unit = most.rfind(' ').map_or("", |at| &most[at..]);
     let bare = least.strip_suffix(unit).unwrap_or(&least);
     format!("{mean} ({bare} to {most})")
+}
+
+/// Returns a figure, or a dash if it is not known.
+fn or_none(value: Option<f64>) -> String {
+    value.map_or_else(|| String::from("-"), digits)
 }
 
 /// Returns a share in whole percent.

@@ -7,9 +7,9 @@ use study::decide::choose::{CLOSE, Candidate, ChooseAnswer, ChooseRequest};
 use study::decide::likeness::{Likeness, Replacements};
 use text::digits::{count, digits, microseconds};
 
-use super::choose::or_none;
 use super::headline::{first_that_fits, short, untested};
 use super::life::{wears_out, years_of};
+use super::or_none;
 use super::sentences::remarks;
 use super::table::{AnswerColumn, AnswerTable};
 

@@ -11,7 +11,7 @@ use text::digits::{count, digits};
 
 use super::headline::{first_that_fits, short, some_of, untested};
 use super::life::{WORN_OUT, cycles_used_up, wears_out, years_of};
-use super::sentences::{figure, none_lasts, selection_text};
+use super::phrases::{figure, none_lasts, selection_text};
 
 /// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
 pub(super) fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {

@@ -2,16 +2,13 @@
 //! rated endurance and capacity at the same load. A better figure does not increase the deficit. Candidates that miss
 //! a limit come last.
 //!
-//! Without a given rate, all run at half of the maximum of the drive that is replaced ([`at_half_of`]): a drive is
+//! Without a given rate, all run at half of the maximum of the drive that is replaced ([`super::half_rate`]): a drive is
 //! used below its maximum, and at each drive's own maximum queues hide latency. Not compared: properties that the load
 //! does not use, and figures that are unknown for either drive.
 
-use catalogue::DriveSheet;
-use lab::{Lab, to_the_end};
 use serde::Serialize;
 
-use super::choose::{self, Candidate, ChooseRequest};
-use super::screening;
+use super::choose::Candidate;
 use crate::review::results::rounded;
 
 /// Possible replacements of a drive.
@@ -60,26 +57,6 @@ pub struct Likeness {
 
 /// Factor by which a figure must be worse to count as a loss.
 const LOST: f64 = 1.2;
-
-/// Returns the request at half of the maximum of the drive that is replaced, from a short run of it. `None` if the request
-/// has a rate, the drive does not run the load, or the load cannot have a rate.
-pub fn at_half_of(
-    wanted: &DriveSheet,
-    request: &ChooseRequest,
-    lab: &Lab,
-) -> Option<ChooseRequest> {
-    if request.load.is_trace() || request.load.offered_iops().is_some() {
-        return None;
-    }
-    let brief = screening::brief(request);
-    let brief = brief.as_ref().unwrap_or(request);
-    let at_most = choose::candidate(brief, wanted, lab, &to_the_end).ok()?;
-    let rate = choose::common_rate(&[at_most])?;
-    Some(ChooseRequest {
-        load: request.load.clone().at_rate(rate).ok()?,
-        ..request.clone()
-    })
-}
 
 impl Replacements {
     /// Ranks the candidates that can replace the drive with this name; `None` if it did not run. `years` is the term

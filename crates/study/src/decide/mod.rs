@@ -19,6 +19,7 @@ pub mod feasibility;
 pub mod few_writes;
 pub mod fill;
 pub mod fleet;
+pub mod half_rate;
 pub mod life;
 pub mod life_part;
 pub mod likeness;

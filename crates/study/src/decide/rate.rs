@@ -13,18 +13,33 @@ use model::host::Engine;
 use serde::Serialize;
 use text::digits::{count, megabytes_a_second};
 use text::problem::Problems;
-use text::quantity::{Rate as Bytes, quantity};
+use text::quantity::{Rate as Bytes, quantity, split};
 use workload::job::{BlockSizes, Job, Mix, Rate, RateProcess};
 
+use super::life_part::DAY;
 use super::load::OPEN_DEPTH;
 use super::slo::{self, LimitMetric, LimitScope, Slo};
-use super::writing;
 
 /// Minimum share of the arriving I/Os that a drive must complete to keep up.
 pub const KEPT_UP: f64 = 0.97;
 
 /// Minimum total rate in I/Os per second, also for a rate in bytes.
 const LEAST_IOPS: f64 = 1.0;
+
+/// Units of daily rates, and the bytes of each.
+const A_DAY: [(&str, f64); 4] = [
+    ("MB/day", 1e6),
+    ("GB/day", 1e9),
+    ("TB/day", 1e12),
+    ("PB/day", 1e15),
+];
+
+/// Returns the bytes per second of a daily rate such as `20GB/day`; `None` for other texts.
+pub(super) fn bytes_a_day(text: &str) -> Option<f64> {
+    let (number, unit) = split(text)?;
+    let (_, factor) = A_DAY.iter().find(|(name, _)| *name == unit)?;
+    Some(number * factor / DAY)
+}
 
 /// Rate on all drives, per second.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -44,7 +59,7 @@ impl OfferedRate {
     pub fn read(text: &str) -> Result<OfferedRate, String> {
         let help =
             "write IOPS, such as 50k, or bytes per second or day, such as 300MB/s or 20GB/day";
-        let read = match (writing::bytes_a_day(text), text.ends_with("/s")) {
+        let read = match (bytes_a_day(text), text.ends_with("/s")) {
             (Some(bytes), _) => Ok(OfferedRate::Bytes(bytes)),
             (None, true) => quantity::<Bytes>(text).map(|rate| OfferedRate::Bytes(rate.0)),
             (None, false) => slo::count(text).map(OfferedRate::Iops),

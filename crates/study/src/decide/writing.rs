@@ -34,21 +34,6 @@ pub enum WriteAmount {
     PerDay(f64),
 }
 
-/// Units of daily rates, and the bytes of each.
-const A_DAY: [(&str, f64); 4] = [
-    ("MB/day", 1e6),
-    ("GB/day", 1e9),
-    ("TB/day", 1e12),
-    ("PB/day", 1e15),
-];
-
-/// Returns the bytes per second of a daily rate such as `20GB/day`; `None` for other texts.
-pub(super) fn bytes_a_day(text: &str) -> Option<f64> {
-    let (number, unit) = split(text)?;
-    let (_, factor) = A_DAY.iter().find(|(name, _)| *name == unit)?;
-    Some(number * factor / DAY)
-}
-
 impl WriteAmount {
     /// Parses `100MB/s`, `2TB/day` or `1DWPD`.
     ///
@@ -56,7 +41,7 @@ impl WriteAmount {
     /// A description of the allowed form.
     pub fn read(text: &str) -> Result<WriteAmount, String> {
         let help = "write bytes per second or per day, such as 100MB/s or 2TB/day, or drive writes per day, such as 1DWPD";
-        let read = split(text).and_then(|(number, unit)| match (bytes_a_day(text), unit) {
+        let read = split(text).and_then(|(number, unit)| match (rate::bytes_a_day(text), unit) {
             (Some(rate), _) => Some(WriteAmount::Rate(rate)),
             (None, "DWPD" | "dwpd") => Some(WriteAmount::PerDay(number)),
             (None, _) => quantity::<Rate>(text)

@@ -3,6 +3,8 @@
 //! No source gives model numbers and firmware revisions in the form of Identify. They follow the names under which
 //! such drives are sold, and their kind is `assumed`. A drive whose file has no model number reports its name.
 
+use std::ops::RangeInclusive;
+
 use model::Span;
 use model::host::PowerState;
 use model::management::{Management, Thermal};
@@ -136,10 +138,18 @@ fn power_states(section: &mut Section<'_>) -> Vec<PowerState> {
         .collect()
 }
 
+/// Temperatures of air and drives that a catalogue file and the command line accept.
+pub const CELSIUS: RangeInclusive<Celsius> = Celsius(-40.0)..=Celsius(200.0);
+/// Airflows that a catalogue file and the command line accept.
+pub const AIRFLOW: RangeInclusive<Airflow> = Airflow(0.0)..=Airflow(5000.0);
+/// Airflow that the warm air around a drive causes by itself: still air cools as this flow. Assumed: the heat transfer
+/// of still air is about a quarter of that at 200 LFM.
+pub const STILL_AIR: Airflow = Airflow(40.0);
+
 fn thermal(section: &mut Section<'_>) -> Thermal {
-    let celsius = Celsius(-40.0)..=Celsius(200.0);
+    let celsius = CELSIUS;
     let resistance = section.get("resistance", KelvinPerWatt(0.0)..=KelvinPerWatt(100.0));
-    let mut airflow = |key: &str| section.get(key, Airflow(10.0)..=Airflow(5000.0)).0;
+    let mut airflow = |key: &str| section.get(key, AIRFLOW).0.max(STILL_AIR.0);
     let (rated, airflow) = (airflow("rated_airflow"), airflow("airflow"));
     let exponent = section.number("airflow_exponent", 0.0..=2.0);
     let thermal = Thermal {

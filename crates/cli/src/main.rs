@@ -175,10 +175,12 @@ fn main() -> ExitCode {
         .skip(1)
         .map_while(|it| it.to_str())
         .collect();
-    if let Some(problem) = verbs::unknown(&Cli::command(), &asked) {
+    let command = Cli::command();
+    let problem = verbs::unknown(&command, &asked).or_else(|| heat::without_heat(&command, &asked));
+    if let Some(problem) = problem {
         return Failure::BadInput(Problems(vec![problem])).report();
     }
-    let matches = verbs::grouped(Cli::command()).get_matches_from(arguments);
+    let matches = verbs::grouped(command).get_matches_from(arguments);
     let parsed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match run(&parsed.verb) {
         Ok(()) => ExitCode::SUCCESS,

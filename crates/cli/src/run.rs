@@ -310,9 +310,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     stop.announce();
     let mut problems = Problems::default();
     let mut done = Vec::new();
-    for (drive, outcome) in drives.iter().zip(outcomes) {
+    for ((drive, scenario), outcome) in drives.iter().zip(&scenarios).zip(outcomes) {
         match outcome {
-            Ok(outcome) => done.push((drive, outcome)),
+            Ok(outcome) => {
+                let several = drives.len() > 1;
+                args.heat.note(drive, several, (scenario, &outcome), &stop);
+                done.push((drive, outcome));
+            }
             Err(more) if drives.len() == 1 => problems.0.extend(more.0),
             Err(more) => problems.0.extend(more.0.into_iter().map(|problem| Problem {
                 origin: format!("{} on {}", problem.origin, drive.id),
@@ -352,8 +356,7 @@ fn notes(args: &Args, set: &JobSet, drive: &DriveSheet, outcome: &Outcome, sever
     for what in block.iter().flat_map(|dd| fio::dd(outcome, dd.block)) {
         remark(&format!("dd{on}"), &what);
     }
-    let heat = fio::heat(outcome).into_iter();
-    for what in heat.chain(fio::end_of_life(drive, outcome)) {
+    for what in fio::end_of_life(drive, outcome) {
         remark(&format!("note{on}"), &what);
     }
     for what in spread_starts(&set.jobs, outcome) {

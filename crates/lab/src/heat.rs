@@ -8,13 +8,18 @@
 //! limits watts, so reads and writes slow down by their own energy. Another drive admits a quarter of the mean bytes
 //! per second of the last seconds before. The quarter, the 5 degrees and the interval are assumed; S4 only says that
 //! drives throttle. Not modelled: pools and RAID 0, whose members have temperatures of their own; hot spots; light
-//! throttling below the critical temperature (NVMe's TMT1); a shutdown above it.
+//! throttling below the critical temperature (NVMe's TMT1).
+//!
+//! A drive that is critical without load is refused. A drive that is 10 degrees above its critical temperature although
+//! it throttles itself shuts down, and the run fails; the 10 degrees are assumed.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
 
 use model::management::Thermal;
 use model::media::{Medium, MediumDrive};
 use model::{Capacity, Command, Completion, Device, Gauge, Gauges, Part, Range, Span, Time};
+use text::digits::duration;
 use tier::{Drive, DriveConfig};
 
 /// Interval between two looks at the temperature.
@@ -23,6 +28,8 @@ const EVERY: Span = Span::from_ms(10);
 const SHARE: f64 = 0.25;
 /// Throttling ends at this distance below the critical temperature.
 const HYSTERESIS_CELSIUS: f64 = 5.0;
+/// A throttled drive shuts down at this distance above the critical temperature.
+const SHUTDOWN_CELSIUS: f64 = 10.0;
 /// Time over which the rate before throttling is averaged.
 const AVERAGED_SECONDS: f64 = 2.0;
 
@@ -65,6 +72,31 @@ struct Gate {
     waiting: VecDeque<(Time, Command)>,
 }
 
+/// A drive that became too hot although it throttled itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shutdown {
+    at: Time,
+    /// Temperature in degrees Celsius at which the drive shut down.
+    celsius: f64,
+    /// Temperature that the drive approached.
+    target: f64,
+}
+
+impl Shutdown {
+    /// Returns why the run failed.
+    pub(crate) fn words(self, thermal: &Thermal) -> String {
+        format!(
+            "shuts down at {:.0} C after {}: throttled at {:.0} C, it still approaches {:.0} C in air of {:.0} C at {:.1} K/W, so it cannot do this work there",
+            self.celsius,
+            duration(self.at.since(Time::ZERO).seconds()),
+            thermal.critical_celsius,
+            self.target,
+            thermal.ambient_celsius,
+            thermal.kelvin_per_watt,
+        )
+    }
+}
+
 /// A drive that warms up. See the head of this file.
 #[derive(Clone, Debug)]
 pub(crate) struct HeatedDrive {
@@ -81,6 +113,8 @@ pub(crate) struct HeatedDrive {
     next_look: Time,
     /// By command id: how long the command has waited to enter.
     waited: Vec<Span>,
+    /// First shutdown, for the run.
+    shutdown: Arc<OnceLock<Shutdown>>,
 }
 
 impl HeatedDrive {
@@ -97,7 +131,7 @@ impl HeatedDrive {
         HeatedDrive {
             drive,
             throttle,
-            celsius: thermal.ambient_celsius + idle * thermal.kelvin_per_watt,
+            celsius: thermal.equilibrium(idle),
             thermal: thermal.clone(),
             throttled: false,
             hot: Span::ZERO,
@@ -106,7 +140,13 @@ impl HeatedDrive {
             in_flight: 0,
             next_look: Time::NEVER,
             waited: Vec::new(),
+            shutdown: Arc::default(),
         }
+    }
+
+    /// Returns the cell that contains the first shutdown of this drive.
+    pub(crate) fn shutdown(&self) -> Arc<OnceLock<Shutdown>> {
+        Arc::clone(&self.shutdown)
     }
 
     /// Advances the temperature to `now`, and starts or ends throttling.
@@ -125,6 +165,13 @@ impl HeatedDrive {
             self.hot += self.throttled_for(watts, over);
         }
         self.celsius = self.thermal.temperature_after(self.celsius, watts, over);
+        if self.throttled && self.celsius >= self.thermal.critical_celsius + SHUTDOWN_CELSIUS {
+            self.shutdown.get_or_init(|| Shutdown {
+                at: now,
+                celsius: self.celsius,
+                target: self.thermal.equilibrium(watts),
+            });
+        }
         if let (Throttle::Rate(gate), false) = (&mut self.throttle, self.throttled) {
             let weight = 1.0 - libm::exp(-over.seconds() / AVERAGED_SECONDS);
             // The first look has no mean before it.
@@ -149,7 +196,7 @@ impl HeatedDrive {
     /// flight, throttling ends at a look; an idle drive is not looked at, and its throttling ends when it is cool.
     fn throttled_for(&self, watts: f64, over: Span) -> Span {
         let limit = self.thermal.critical_celsius - HYSTERESIS_CELSIUS;
-        let target = self.thermal.ambient_celsius + watts * self.thermal.kelvin_per_watt;
+        let target = self.thermal.equilibrium(watts);
         if self.in_flight > 0 || target >= limit {
             return over;
         }
@@ -392,6 +439,38 @@ mod tests {
             let highest = highest.iter().copied().fold(0.0, f64::max);
             assert!((84.0..86.0).contains(&highest), "{drive}: {highest}");
         }
+    }
+
+    /// A drive whose quarter of power is too much for its air shuts down, and a drive that is critical when idle is
+    /// refused; both name figures that help.
+    #[test]
+    fn a_drive_that_no_throttling_cools_fails() {
+        let sheet = catalogue::drive("p4800x-375").expect("built in");
+        let host = catalogue::host("xeon-2017").expect("built in");
+        let problem = |resistance: f64| {
+            let scenario = Scenario {
+                heat: Some(Thermal {
+                    kelvin_per_watt: resistance,
+                    ..thermal("p4800x-375", 30.0)
+                }),
+                ..Scenario::jobs(
+                    Machine::new(&sheet, &host),
+                    Precondition::Fresh,
+                    vec![at_random(Mix::Write, 400_000)],
+                    1,
+                )
+            };
+            let problems = Lab::new().run(&scenario).expect_err("too hot").0;
+            let help = problems[0].help.clone().unwrap_or_default();
+            assert!(help.contains("thermal.airflow"), "{help}");
+            problems[0].what.clone()
+        };
+        let idle = sheet.config.idle_watts();
+        // Idle at 84 C, and at 86 C.
+        let why = problem(54.0 / idle);
+        assert!(why.starts_with("shuts down at 9"), "{why}");
+        let why = problem(56.0 / idle);
+        assert!(why.starts_with("would reach 86 C without load"), "{why}");
     }
 
     /// Throttling of an idle drive ends when it is cool, as if it had been looked at every 10 ms.

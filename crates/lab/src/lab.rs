@@ -8,12 +8,14 @@
 //! and state for a run never changes its outcome.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::management::Thermal;
+use model::management::thermal::COOLER;
 use model::media::nand::WarmState;
-use model::media::{MediumDrive, Precondition, Seeds};
+use model::media::{Medium, MediumDrive, Precondition, Seeds};
 use text::problem::Problems;
 use tier::{Drive, DriveConfig};
 
@@ -307,12 +309,40 @@ fn run_heated(
             "heat is simulated for a single drive, not for a pool"
         }
         _ if !scenario.faults.is_empty() => "a run has heat or faults, not both",
-        _ => {
-            let drive = Drive::new(config, scenario.state, scenario.seeds());
-            return run_on(HeatedDrive::new(drive, config, thermal), scenario, go_on);
-        }
+        _ => return run_hot(scenario, thermal, go_on),
     };
     Err(Problems::whole(scenario.machine.name(), what))
+}
+
+/// Runs a scenario on a single drive that warms up.
+///
+/// # Errors
+/// As [`run_heated`]; a drive that its air does not cool enough.
+fn run_hot(
+    scenario: &Scenario,
+    thermal: &Thermal,
+    go_on: ProgressCallback<'_>,
+) -> Result<Outcome, Problems> {
+    let config = scenario.machine.drive();
+    let too_hot = |what: String| {
+        let mut problems = Problems::whole(scenario.machine.name(), what);
+        problems.0[0].help = Some(COOLER.into());
+        problems
+    };
+    if let Some(what) = thermal.idle_refusal(config.idle_watts()) {
+        return Err(too_hot(what));
+    }
+    let drive = Drive::new(config, scenario.state, scenario.seeds());
+    let drive = HeatedDrive::new(drive, config, thermal);
+    let shutdown = drive.shutdown();
+    let outcome = run_on(drive, scenario, &|share| match shutdown.get() {
+        Some(_) => ControlFlow::Break(()),
+        None => go_on(share),
+    })?;
+    match shutdown.get() {
+        Some(shutdown) => Err(too_hot(shutdown.words(thermal))),
+        None => Ok(outcome),
+    }
 }
 
 #[cfg(test)]

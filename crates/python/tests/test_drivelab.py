@@ -476,6 +476,8 @@ def test_a_run_with_heat_has_a_temperature():
     jobs = f"{AIO} --rw=write --bs=128k --iodepth=8 --runtime=100ms --time_based"
     hot = dl.run(dl.Drive("p3700-1600").set("thermal.ambient", "55 C"), jobs, heat=True)
     assert max(row["celsius"] for row in hot.over_time.rows()) > 55
+    with pytest.raises(dl.InputError, match="without load"):
+        dl.run(dl.Drive("p3700-1600").set("thermal.ambient", "84 C"), jobs, heat=True)
 
 
 def test_a_fit_finds_the_drive(tmp_path):

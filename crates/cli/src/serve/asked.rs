@@ -5,7 +5,9 @@ use lab::scripted::of_line;
 use live::protocol::{Address, AddressKind, Protocol, Service};
 use live::{Setup, StoreChoice};
 use model::host::PowerTransition;
-use text::problem::Problems;
+use model::management::thermal::COOLER;
+use model::media::Medium;
+use text::problem::{Place, Problem, Problems};
 use workload::faults::{DriveNames, Fault, Target, Timing};
 
 use crate::drive::load;
@@ -139,6 +141,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
             problems.0.extend(more.0);
             Vec::new()
         });
+        problems.0.extend(too_hot(&sheet));
         let store = args.store.get(index).map_or("memory", String::as_str);
         let setup = Setup {
             serial: sheet.nvme.serial(u64::from(sum_of(&name))),
@@ -159,6 +162,24 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
         setups.push(setup);
     }
     setups
+}
+
+/// Returns a problem for each drive, or member of a pool, that is at its critical temperature without load.
+fn too_hot(sheet: &DriveSheet) -> Vec<Problem> {
+    let drives = match &sheet.members[..] {
+        [] => core::slice::from_ref(sheet),
+        members => members,
+    };
+    let refused = drives.iter().filter_map(|drive| {
+        let idle = drive.config.idle_watts();
+        Some(Problem {
+            origin: drive.id.clone(),
+            place: Place::Whole,
+            what: drive.management.thermal.idle_refusal(idle)?,
+            help: Some(COOLER.into()),
+        })
+    });
+    refused.collect()
 }
 
 /// Returns the power state transitions of a drive on a desktop computer, if they are requested.

@@ -33,6 +33,9 @@ fn bad_arguments_and_foreign_stores_are_refused() {
     );
     let states = ["p4800x-375", "--nbd", &nbd, "--power-states"];
     refused(&states, "has no power states");
+    let air = "thermal.ambient=80C";
+    let hot = ["p4800x-375", "--nbd", &nbd, "--set", air];
+    refused(&hot, "C without load");
     let both = ["p4800x-375", "--nbd", &nbd, "--compensate", "--speed", "0"];
     refused(&both, "leave one of them out");
     let store = path("foreign.img");

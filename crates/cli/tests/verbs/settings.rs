@@ -147,6 +147,10 @@ fn a_drive_in_hot_air_throttles_and_one_with_a_power_limit_does_not() {
         assert!(said.contains("temperature: at most 8"), "{said}");
         assert!(said.contains("the drive throttled for"), "{said}");
         assert!(hot < 0.9 * plain, "{drive}: {hot} of {plain}");
+        for (rate, end) in [(hot, " on average"), (plain, " without heat")] {
+            let noted = rate_before(&said, end);
+            assert!((noted / rate - 1.0).abs() < 0.01, "{end}: {rate}: {said}");
+        }
         let (said, windy) = run(drive, &[air, "--airflow=800LFM"]);
         assert!(said.contains("did not throttle"), "{said}");
         assert_eq!(windy, plain, "{drive}");
@@ -167,6 +171,71 @@ fn a_drive_in_hot_air_throttles_and_one_with_a_power_limit_does_not() {
         said.contains("heat is simulated for a single drive"),
         "{said}"
     );
+}
+
+/// Returns the rate in bytes per second that is before these words.
+fn rate_before(said: &str, words: &str) -> f64 {
+    let (head, _) = said.split_once(words).unwrap_or_else(|| panic!("{said}"));
+    let mut last = head.rsplit(' ');
+    let unit = match last.next() {
+        Some("GB/s") => 1e9,
+        Some("MB/s") => 1e6,
+        other => panic!("{other:?}: {said}"),
+    };
+    let number: f64 = last.next().expect("a number").parse().expect("a number");
+    number * unit
+}
+
+/// A run starts at the temperature of an idle drive and says so; a drive that is critical when idle, or that no
+/// throttling cools, is refused.
+#[test]
+fn a_box_that_is_too_hot_is_refused() {
+    let run = |more: &[&str]| {
+        let job = [
+            "run",
+            "pm9a3-960",
+            "--name=r",
+            "--ioengine=libaio",
+            "--direct=1",
+            "--rw=randread",
+            "--bs=4k",
+            "--iodepth=64",
+            "--time_based",
+            "--runtime=1",
+        ];
+        let output = drivelab(&[&job[..], more].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        (output.status.code(), said)
+    };
+    let (code, said) = run(&["--ambient=30C"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("C after a long idle time to"), "{said}");
+    assert!(said.contains("air of 30 C, 200 LFM (assumed)"), "{said}");
+    let (code, said) = run(&["--ambient=60C", "--airflow=0LFM"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("C without load"), "{said}");
+    assert!(said.contains("more airflow"), "{said}");
+    let fast = "--set=thermal.time_constant=100ms";
+    let (code, said) = run(&["--ambient=30C", "--airflow=10LFM", fast]);
+    assert_eq!(code, Some(0), "{said}");
+    let still = "air of 30 C, 10 LFM (as still air: 40 LFM, assumed)";
+    assert!(said.contains(still), "{said}");
+    // 84 C without load.
+    let small = "--set=thermal.resistance=20K/W";
+    let (code, said) = run(&["--ambient=-16C", small, fast]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("shuts down at 95 C"), "{said}");
+    for (option, range) in [
+        ("--airflow=6000LFM", "from 0 LFM to 5000 LFM"),
+        ("--ambient=500C", "from -40 C to 200 C"),
+    ] {
+        let (code, said) = run(&[option]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(range), "{said}");
+        let name = option.split('=').next().expect("a name");
+        assert!(said.contains(name), "{said}");
+    }
 }
 
 #[test]

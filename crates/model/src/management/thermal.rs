@@ -4,7 +4,13 @@
 //! constant flow of air. Hot spots, fans that follow the temperature and heat of adjacent drives are not modelled. No
 //! source has figures: all are assumed, and only health and thermal throttling depend on them.
 
+use alloc::format;
+use alloc::string::String;
+
 use crate::time::Span;
+
+/// Remedies for a drive that is too hot, for the help of a problem.
+pub const COOLER: &str = "more airflow (thermal.airflow), cooler air (thermal.ambient) or a larger heat sink (a lower thermal.resistance)";
 
 /// Thermal properties of a drive, and its temperature limits.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,9 +29,25 @@ pub struct Thermal {
 }
 
 impl Thermal {
+    /// Returns the temperature that the drive approaches while it consumes `watts`.
+    pub fn equilibrium(&self, watts: f64) -> f64 {
+        self.ambient_celsius + watts * self.kelvin_per_watt
+    }
+
+    /// Returns why a drive cannot work in its air: idle, it would be at its critical temperature. `None` if it can.
+    pub fn idle_refusal(&self, idle_watts: f64) -> Option<String> {
+        let celsius = self.equilibrium(idle_watts);
+        (celsius >= self.critical_celsius).then(|| {
+            format!(
+                "would reach {celsius:.0} C without load: {idle_watts:.1} W, {:.1} K/W, air of {:.0} C; its critical temperature is {:.0} C",
+                self.kelvin_per_watt, self.ambient_celsius, self.critical_celsius
+            )
+        })
+    }
+
     /// Returns the temperature after `over`, during which the drive consumed `watts` on average.
     pub fn temperature_after(&self, celsius: f64, watts: f64, over: Span) -> f64 {
-        let target = self.ambient_celsius + watts * self.kelvin_per_watt;
+        let target = self.equilibrium(watts);
         let constant = self.time_constant.seconds();
         if constant <= 0.0 {
             return target;
@@ -58,6 +80,14 @@ mod tests {
         );
         let late = thermal.temperature_after(30.0, 10.0, Span::from_seconds(12_000.0));
         assert!((late - 50.0).abs() < 1e-9, "{late}");
+    }
+
+    #[test]
+    fn a_drive_that_is_critical_when_idle_is_refused() {
+        let thermal = thermal();
+        assert_eq!(thermal.idle_refusal(24.9), None);
+        let why = thermal.idle_refusal(25.0).expect("50 K above air of 30 C");
+        assert!(why.contains("reach 80 C without load"), "{why}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use report::decide::view;
 use study::decide::choose::{self, Candidate, ChooseRequest, Measure, Unfit};
 use study::decide::feasibility;
 use study::decide::half_rate;
-use study::decide::likeness::Replacements;
+use study::decide::likeness::{self, Replacements};
 use study::decide::named;
 use study::decide::price_list;
 use study::decide::prices;
@@ -246,10 +246,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     answer.syncs = syncs;
     let view = view::choose(&request, &answer, like.as_ref(), by);
     stop.results(|| limit::show(&view, args.json, &args.csv, &args.output))?;
-    let is_met = match like.as_ref().filter(|like| !like.others.is_empty()) {
-        Some(like) => like.others.iter().any(|one| one.meets),
-        None => answer.candidates.iter().any(Candidate::is_met),
-    };
+    let is_met = likeness::is_met(&answer.candidates, like.as_ref());
     let none = || Failure::Verdict(String::from("no drive is within all limits"));
     is_met.then_some(()).ok_or_else(none)
 }

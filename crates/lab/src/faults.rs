@@ -95,26 +95,13 @@ impl RunFault {
             what,
             called: format!("{name}: {called}"),
         };
-        let alone = member.is_none();
-        let is_pool = matches!(drive, DriveConfig::Pool(_));
+        if member.is_none() && matches!(drive, DriveConfig::Pool(_)) && is_of_drive(planned.fault) {
+            return Err(String::from(
+                "this is a fault of one member of a pool: name it",
+            ));
+        }
         let one = |what, called: &str| Ok(vec![befalls(at, what, called)]);
         match planned.fault {
-            Fault::Dies
-            | Fault::Returns
-            | Fault::Replaced
-            | Fault::PowerCut
-            | Fault::FailsWrite
-            | Fault::Slow { .. }
-            | Fault::Wear(_)
-            | Fault::Refresh
-            | Fault::Rule(_)
-            | Fault::Clear
-                if alone && is_pool =>
-            {
-                Err(String::from(
-                    "this is a fault of one member of a pool: name it",
-                ))
-            }
             Fault::Dies => one(FaultKind::Dies, "dies"),
             Fault::Returns => one(FaultKind::Returns, "returns"),
             Fault::Replaced => {
@@ -160,6 +147,23 @@ impl RunFault {
             ),
         }
     }
+}
+
+/// Checks whether a run supports this fault of one drive.
+const fn is_of_drive(fault: Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Dies
+            | Fault::Returns
+            | Fault::Replaced
+            | Fault::PowerCut
+            | Fault::FailsWrite
+            | Fault::Slow { .. }
+            | Fault::Wear(_)
+            | Fault::Refresh
+            | Fault::Rule(_)
+            | Fault::Clear
+    )
 }
 
 /// Describes an additional latency, in the largest unit with a value of at least one.

@@ -10,7 +10,7 @@ use report::csv;
 use report::decide::view::{self, AnswerView};
 use study::ask::all;
 use study::decide::choose::{self, Candidate, Measure, Unfit};
-use study::decide::likeness::Replacements;
+use study::decide::likeness::{self, Replacements};
 use study::decide::price_list::read_prices;
 use study::decide::prices::Prices;
 use study::decide::rate::OfferedRate;
@@ -491,7 +491,7 @@ pub(crate) fn chosen(
     let view = view::choose(&request, &answer, like.as_ref(), by);
     Ok(Answer::new(
         &view,
-        answer.candidates.iter().any(Candidate::is_met),
+        likeness::is_met(&answer.candidates, like.as_ref()),
         repeats,
     ))
 }

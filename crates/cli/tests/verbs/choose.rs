@@ -486,6 +486,16 @@ fn a_rate_may_be_a_day_and_a_drive_may_have_to_be_large() {
         (&"p4800x-375".into(), &false.into())
     );
     assert_eq!(small["readings"][0]["value"], 375.0);
+    // Blocks of 4 KiB leave 1536 bytes of 375 GB.
+    for (bound, meets) in [("375GB", true), ("375.001GB", false)] {
+        let slo = format!("capacity>{bound}");
+        let words = ["choose", "p4800x-375", "--profile", "4k0r", "--seeds", "1"];
+        let output =
+            drivelab(&[&words[..], &["--json", "--rate", "400kB/s", "--slo", &slo]].concat());
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let only = &found["answers"]["candidates"][0];
+        assert_eq!(only["meets"], meets, "{bound}: {only}");
+    }
 }
 
 /// A replacement runs at a rate that the old drive handles, the line says what it lacks, and nothing advises to take the

@@ -68,14 +68,7 @@ fn answer(answer: &LifeAnswer) -> String {
         true => format!("{name}{first} lasts the {term} years at this load"),
         false => format!("{name}{first} does not last {term} years at this load"),
     };
-    let kind = part.rating.as_ref().map_or("", |rating| rating.kind);
-    let rated = match (part.years_to_rating(), is_assumed(kind)) {
-        (None, _) => String::new(),
-        (Some(0.0), true) => String::from(": its assumed rating is used up already"),
-        (Some(0.0), false) => String::from(": its rated bytes are written already"),
-        (Some(years), true) => format!(": {} until its assumed rating", years_of(years)),
-        (Some(years), false) => format!(": {} until the rated bytes are written", years_of(years)),
-    };
+    let rated = until_rating(part);
     if let Some((worn, days)) = cycles_end_first(&answer.parts, answer.years) {
         return cycles_first(
             answer,
@@ -92,6 +85,18 @@ fn answer(answer: &LifeAnswer) -> String {
         format!("{verdict}{rated}.{slower}"),
         format!("{verdict}.{slower}"),
     ])
+}
+
+/// Returns the time until the rated bytes are written; empty without a rating.
+fn until_rating(part: &LifePart) -> String {
+    let kind = part.rating.as_ref().map_or("", |rating| rating.kind);
+    match (part.years_to_rating(), is_assumed(kind)) {
+        (None, _) => String::new(),
+        (Some(0.0), true) => String::from(": its assumed rating is used up already"),
+        (Some(0.0), false) => String::from(": its rated bytes are written already"),
+        (Some(years), true) => format!(": {} until its assumed rating", years_of(years)),
+        (Some(years), false) => format!(": {} until the rated bytes are written", years_of(years)),
+    }
 }
 
 /// Returns the verdict on a drive whose cycles end much earlier than its rating. A verdict by the rating alone would

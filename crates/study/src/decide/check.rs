@@ -377,6 +377,7 @@ fn plain_reading(
         met,
         room,
         is_latency: false,
+        is_exact: false,
         slowest: None,
         too_few: None,
     }

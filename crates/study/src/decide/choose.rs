@@ -401,11 +401,15 @@ fn known_before(
     offered_rates(request, keeps_up, readings);
 }
 
-/// A limit on the capacity is compared with that of the drive: no run has it.
+/// Unit of a drive's capacity, bytes.
+const BLOCK: u64 = 4096;
+
+/// A limit on the capacity is compared with that of the drive: no run has it. Drives have whole blocks of 4 KiB, so
+/// one of 375 GB has 1536 bytes less, and it meets a limit of 375 GB.
 fn capacities(request: &ChooseRequest, drive: &DriveSheet, readings: &mut [Reading]) {
     for (limit, reading) in request.slo.limits.iter().zip(readings) {
         if limit.figure == LimitMetric::Capacity {
-            *reading = Reading::of_value(limit, drive.capacity as f64 * 1e-9);
+            *reading = Reading::of_value(limit, (drive.capacity + BLOCK - 1) as f64 / 1e9);
         }
     }
 }

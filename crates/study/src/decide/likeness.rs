@@ -58,6 +58,14 @@ pub struct Likeness {
 /// Factor by which a figure must be worse to count as a loss.
 const LOST: f64 = 1.2;
 
+/// Checks whether a drive meets all limits: a replacement, if there are some, otherwise any candidate.
+pub fn is_met(candidates: &[Candidate], like: Option<&Replacements>) -> bool {
+    match like.filter(|like| !like.others.is_empty()) {
+        Some(like) => like.others.iter().any(|one| one.meets),
+        None => candidates.iter().any(Candidate::is_met),
+    }
+}
+
 impl Replacements {
     /// Ranks the candidates that can replace the drive with this name; `None` if it did not run. `years` is the term
     /// within which wear counts.
@@ -232,6 +240,21 @@ mod tests {
         );
         assert_eq!((found[0].lacks, found[1].lacks), (1.0, 1.0));
         assert!(found[2].lacks > 1.0);
+    }
+
+    /// The drive that is replaced meets the limits, and that is no answer.
+    #[test]
+    fn limits_are_met_by_a_replacement() {
+        let candidates = [
+            of("gone", true, 1_000.0, 100.0, None),
+            of("other", false, 900.0, 900.0, None),
+        ];
+        for (count, like, met) in [(2, true, false), (2, false, true), (1, true, true)] {
+            let candidates = &candidates[..count];
+            let found = Replacements::from_candidates("gone", false, candidates, 5.0);
+            let found = found.filter(|_| like);
+            assert_eq!(is_met(candidates, found.as_ref()), met, "{count} {like}");
+        }
     }
 
     /// A candidate that misses a limit comes after worse ones that meet it, and one that wears out says so.

@@ -61,17 +61,20 @@ fn variation(ios: f64) -> f64 {
     3.0 / libm::sqrt(ios.max(1.0))
 }
 
-/// Checks whether a limit is missed so clearly that longer runs do not change it. With fewer than [`ENOUGH`] I/Os, no
-/// miss is clear. `offered` is the arrival rate in I/Os per second, if the load has one.
+/// Checks whether a limit is missed so clearly that longer runs do not change it. The capacity does not depend on a run;
+/// of the others, with fewer than [`ENOUGH`] I/Os, no miss is clear. `offered` is the arrival rate in I/Os per second, if the load has one.
 pub fn misses(one: &Candidate, offered: Option<f64>) -> bool {
+    let limits = one.readings.iter();
+    let mut missed = limits.filter(|it| it.met == Some(false));
+    if missed.clone().any(|it| it.is_exact) {
+        return true;
+    }
     let arrive = offered.map(|rate| rate * one.measurement.seconds);
     let ios = arrive.unwrap_or_else(|| completed(one));
     if ios < ENOUGH {
         return false;
     }
     let far = |room: Option<f64>| room.is_some_and(|room| room < CLEAR);
-    let limits = one.readings.iter();
-    let mut missed = limits.filter(|it| it.met == Some(false));
     let lags = |share: f64| share < LAGS - variation(ios);
     missed.any(|it| far(it.room)) || one.completes.is_some_and(lags)
 }

@@ -334,7 +334,7 @@ fn bound(figure: LimitMetric, value: &str) -> Result<f64, LimitError> {
         LimitMetric::Bandwidth => quantity::<Rate>(value).map(|rate| rate.0 * 1e-6),
         LimitMetric::Watts => quantity::<Watts>(value).map(|watts| watts.0),
         LimitMetric::Years => years(value),
-        LimitMetric::Capacity => quantity::<Bytes>(value).map(|bytes| bytes.0 as f64 * 1e-9),
+        LimitMetric::Capacity => quantity::<Bytes>(value).map(|bytes| bytes.0 as f64 / 1e9),
     };
     match read {
         Ok(bound) if bound > 0.0 && bound.is_finite() => Ok(bound),

@@ -84,6 +84,9 @@ pub struct Reading {
     /// Whether it is a latency.
     #[serde(skip)]
     pub is_latency: bool,
+    /// Whether it is known without a run.
+    #[serde(skip)]
+    pub is_exact: bool,
     /// For a latency without a direction: the slowest direction.
     pub slowest: Option<&'static str>,
     /// For an unknown latency: the direction with too few I/Os.
@@ -93,7 +96,10 @@ pub struct Reading {
 impl Reading {
     /// Returns the comparison of a figure that no run has with its limit.
     pub(super) fn of_value(limit: &Limit, value: f64) -> Reading {
-        Reading::new(limit, Some(value))
+        Reading {
+            is_exact: true,
+            ..Reading::new(limit, Some(value))
+        }
     }
 
     fn new(limit: &Limit, value: Option<f64>) -> Reading {
@@ -105,6 +111,7 @@ impl Reading {
             met: value.map(|value| limit.holds(value)),
             room: value.map(|value| rounded(limit.room(value))),
             is_latency: limit.figure.is_latency(),
+            is_exact: false,
             slowest: None,
             too_few: None,
         }

@@ -44,6 +44,34 @@ pub enum Suite {
     Rebuild,
 }
 
+/// Effort of suite `quick`.
+const QUICK: Effort = Effort {
+    ios: 105_000,
+    deep_ios: 1_050_000,
+    bytes: 5 << 30,
+    ramp: Span::from_ms(20),
+    write_ramp: Span::from_ms(100),
+    dropped: 0.0,
+    sustained_writes: 6_000_000,
+    seeds: SEEDS,
+    fine: false,
+    known: 0.0,
+};
+
+/// Effort of suite `full`.
+const FULL: Effort = Effort {
+    ios: 1_050_000,
+    deep_ios: 1_050_000,
+    bytes: u64::MAX,
+    ramp: Span::from_ms(500),
+    write_ramp: Span::from_ms(500),
+    dropped: 0.0,
+    sustained_writes: 10_000_000,
+    seeds: SEEDS,
+    fine: true,
+    known: 0.02,
+};
+
 impl Suite {
     /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
@@ -114,36 +142,14 @@ impl Suite {
     /// Returns the effort of each point.
     pub const fn effort(self) -> Effort {
         match self {
-            Suite::Quick => Effort {
-                ios: 105_000,
-                deep_ios: 1_050_000,
-                bytes: 5 << 30,
-                ramp: Span::from_ms(20),
-                write_ramp: Span::from_ms(100),
-                dropped: 0.0,
-                sustained_writes: 6_000_000,
-                seeds: SEEDS,
-                fine: false,
-                known: 0.0,
-            },
-            Suite::Full => Effort {
-                ios: 1_050_000,
-                deep_ios: 1_050_000,
-                bytes: u64::MAX,
-                ramp: Span::from_ms(500),
-                write_ramp: Span::from_ms(500),
-                dropped: 0.0,
-                sustained_writes: 10_000_000,
-                seeds: SEEDS,
-                fine: true,
-                known: 0.02,
-            },
+            Suite::Quick => QUICK,
+            Suite::Full => FULL,
             Suite::Anandtech2017 => Effort {
                 deep_ios: 1_050_000,
                 bytes: 5 << 30,
                 dropped: 1.0 / 3.0,
                 known: 0.0,
-                ..Suite::Full.effort()
+                ..FULL
             },
             // As long as the source states.
             Suite::Virten2017 => Effort {
@@ -153,37 +159,37 @@ impl Suite {
                 ramp: Span::ZERO,
                 write_ramp: Span::ZERO,
                 known: 0.0,
-                ..Suite::Full.effort()
+                ..FULL
             },
             // The number of I/Os at which a run is shortened.
             Suite::Slog => Effort {
                 sustained_writes: 600_000,
-                ..Suite::Quick.effort()
+                ..QUICK
             },
             Suite::Hcibench => Effort {
                 sustained_writes: 10_000_000,
-                ..Suite::Quick.effort()
+                ..QUICK
             },
             Suite::CacheWarmup => Effort {
                 sustained_writes: 1_500_000,
-                ..Suite::Quick.effort()
+                ..QUICK
             },
             // Ten reads and ten writes beyond p99.999.
             Suite::UnderLoad => Effort {
                 deep_ios: 2_100_000,
-                ..Suite::Quick.effort()
+                ..QUICK
             },
             Suite::Snia => snia(),
             // Ten minutes at 3 GB/s; a 128 KiB I/O counts as four.
             Suite::Heat => Effort {
                 seeds: 1,
                 sustained_writes: 60_000_000,
-                ..Suite::Quick.effort()
+                ..QUICK
             },
             Suite::Rebuild => Effort {
                 seeds: 1,
                 sustained_writes: 10_000_000,
-                ..Suite::Quick.effort()
+                ..QUICK
             },
             Suite::Perftest => Effort {
                 seeds: 1,
@@ -192,7 +198,7 @@ impl Suite {
                 ramp: Span::ZERO,
                 write_ramp: Span::ZERO,
                 known: 0.0,
-                ..Suite::Full.effort()
+                ..FULL
             },
         }
     }
@@ -205,7 +211,7 @@ const fn snia() -> Effort {
         deep_ios: 10_000,
         bytes: 512 << 20,
         sustained_writes: 3_000_000,
-        ..Suite::Quick.effort()
+        ..QUICK
     }
 }
 

@@ -70,6 +70,7 @@ fn a_limit_is_to_hold_with_every_seed() {
         met,
         room: Some(value / 100.0 - 1.0),
         is_latency: false,
+        is_exact: false,
         slowest: None,
         too_few: None,
     };

@@ -32,6 +32,7 @@ fn with_room(mut one: Candidate, room: f64) -> Candidate {
         met: Some(room >= 0.0),
         room: Some(room),
         is_latency: true,
+        is_exact: false,
         slowest: None,
         too_few: None,
     }];
@@ -217,4 +218,15 @@ fn replacements_that_lack_least_run_in_full() {
         *one = in_full(one.clone(), true);
     }
     assert_eq!(replacements(&all, "gone", None), [false; 13]);
+}
+
+/// A capacity is known without a run: a drive that is slightly too small cannot meet the limit.
+#[test]
+fn a_missed_capacity_is_clear() {
+    let mut small = with_room(ran("small", 0.01, 5.0, 90.0), -0.1);
+    assert!(!misses(&small, Some(10.0)));
+    small.readings[0].is_exact = true;
+    assert!(misses(&small, Some(10.0)));
+    let all = [small, with_room(ran("large", 0.005, 50.0, 1.0), 0.2)];
+    assert_eq!(contenders(&all, Some(10.0)), [false, true]);
 }

@@ -50,6 +50,14 @@ fn a_cheap_drive_that_wears_out_is_bought_again() {
     assert!(asked("20k") > 10.0);
     // At a rate that both endure, the cheap one is bought once.
     assert_eq!(asked("1k"), 1.0);
+    let asked = "choose 980pro-1000 p4800x-375 --load oltp --usd prices.toml --rate 1k --seeds 1";
+    let output = drivelab_in(folder.path(), &asked.split(' ').collect::<Vec<_>>());
+    let first = text(&output.stdout).lines().next().expect("an answer");
+    assert!(
+        first.starts_with("Take 980pro-1000 by cost: 90 USD"),
+        "{first}"
+    );
+    assert!(first.ends_with(" It lasts the 5 years."), "{first}");
 }
 
 #[test]

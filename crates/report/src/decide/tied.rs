@@ -7,6 +7,7 @@ use study::decide::choose::{
     BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED,
 };
 use study::decide::slc::sequential_writes;
+use study::decide::slo::LimitMetric;
 use text::digits::{count, digits};
 
 use super::headline::{first_that_fits, short, some_of, untested};
@@ -178,6 +179,7 @@ pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
     let mut ends: Vec<(&Candidate, f64)> = names.filter_map(ends).collect();
     ends.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.drive.cmp(&b.0.drive)));
     match (&ends[..], best.by) {
+        ([], Measure::Usd) => lasts(request, answer, best),
         ([], _) => cycles(request, answer, best),
         ([(one, years)], Measure::Usd) if best.ties.is_empty() => format!(
             " That buys {} drives in {term} years: the first {}.",
@@ -211,6 +213,20 @@ pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
                 1,
             )
         }
+    }
+}
+
+/// Returns whether the cheapest drive lasts, as one purchase is then the whole cost. A limit on the years states it.
+fn lasts(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
+    let early = cycles(request, answer, best);
+    let mut limits = request.slo.limits.iter();
+    let is_stated = limits.any(|limit| limit.figure == LimitMetric::Years);
+    let ends = answer
+        .candidate(&best.drive)
+        .and_then(|one| one.ends_after_years);
+    match early.is_empty() && best.ties.is_empty() && !is_stated && ends.is_some() {
+        true => format!(" It lasts the {} years.", digits(request.years)),
+        false => early,
     }
 }
 

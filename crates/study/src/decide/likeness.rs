@@ -85,7 +85,7 @@ impl Replacements {
 }
 
 /// Returns how candidates that ran in full replace a drive: those that meet the limits first, then by deficit; of equal
-/// ones, the closest. `years` is the term within which wear counts.
+/// ones, the one with the fewest losses, and the closest. `years` is the term within which wear counts.
 fn rank_replacements(wanted: &Candidate, others: &[Candidate], years: f64) -> Vec<Likeness> {
     let others = others.iter().filter(|other| other.drive != wanted.drive);
     let full = others.filter(|other| !other.screened);
@@ -93,6 +93,7 @@ fn rank_replacements(wanted: &Candidate, others: &[Candidate], years: f64) -> Ve
     all.sort_by(|a, b| {
         let order = b.meets.cmp(&a.meets).then(a.lacks.total_cmp(&b.lacks));
         order
+            .then(a.lost.len().cmp(&b.lost.len()))
             .then(a.factor.total_cmp(&b.factor))
             .then(a.drive.cmp(&b.drive))
     });
@@ -255,6 +256,24 @@ mod tests {
             let found = found.filter(|_| like);
             assert_eq!(is_met(candidates, found.as_ref()), met, "{count} {like}");
         }
+    }
+
+    /// Watts are no deficit, but of two that lack nothing, the one that does not need more comes first.
+    #[test]
+    fn of_equal_ones_that_with_fewer_losses_comes_first() {
+        let with_watts = |drive, p99_us, watts| Candidate {
+            watts: Some(watts),
+            ..of(drive, true, 1_000.0, p99_us, None)
+        };
+        let wanted = with_watts("gone", 100.0, 5.0);
+        let others = [
+            with_watts("same, hotter", 100.0, 8.0),
+            with_watts("quicker", 50.0, 5.0),
+        ];
+        let found = rank_replacements(&wanted, &others, 5.0);
+        let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
+        assert_eq!(names, ["quicker", "same, hotter"]);
+        assert_eq!(found[1].lost, ["watts 1.6 times"]);
     }
 
     /// A candidate that misses a limit comes after worse ones that meet it, and one that wears out says so.

@@ -226,7 +226,7 @@ mod tests {
         ] {
             assert!(refused(&at, fits).is_empty(), "{fits}");
         }
-        assert!(refused(&oltp(None), "iops>50M,bw>1TB/s").is_empty());
+        assert!(refused(&oltp(None), "iops>50M,bw>1000GB/s").is_empty());
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::pools::{Rig, check, kill, refused, write};
-use crate::rig::{Client, drivelab, end};
+use crate::pools::{Rig, check, flush, kill, refused, write};
+use crate::rig::{Client, Server, drivelab, end};
 
 const RAID5: &str = "raid5(3*p4801x-100; chunk=64k, region=1MiB)";
 const RAID6: &str = "raid6(5*p4801x-100; chunk=64k, region=1MiB)";
@@ -111,4 +111,57 @@ fn a_raid6_opens_without_a_member_where_its_second_parity_leaves_no_doubt() {
     rig.aside("p4801x-100.0", false);
     rig.aside("p4801x-100.4", false);
     refused(RAID6, &store, "cannot be computed with certainty");
+}
+
+/// Serves this array with a slow rebuild, whose member dies, misses writes and returns.
+fn serve_rebuilding(rig: &Rig, pool: &str) -> (String, Server, Client) {
+    let slow = pool.replace(';', "; resync_rate=1MB/s,");
+    let (server, mut client) = rig.serve(&slow);
+    write(&mut client, 1);
+    rig.ok("p4801x-100.1: dies");
+    check(&mut client, 1);
+    write(&mut client, 2);
+    flush(&mut client);
+    rig.ok("p4801x-100.1: returns");
+    (slow, server, client)
+}
+
+/// Clients read what they wrote while a returned member is rebuilt. An orderly end completes the rebuild: after a kill
+/// of the next server, the array needs no other member.
+#[test]
+fn clients_read_right_data_until_a_member_is_rebuilt() {
+    let rig = Rig::new();
+    let (pool, server, mut client) = serve_rebuilding(&rig, RAID5);
+    check(&mut client, 2);
+    end(server);
+    let (server, mut client) = rig.serve(&pool);
+    assert!(!rig.log().contains("missed writes"), "{}", rig.log());
+    check(&mut client, 2);
+    kill(server);
+    let (_server, mut client) = rig.serve(&pool);
+    check(&mut client, 2);
+    rig.ok("p4801x-100.2: dies");
+    check(&mut client, 2);
+}
+
+/// A RAID 6 that was killed in the middle of a rebuild has what clients wrote, also without another member. A RAID 5
+/// that was written before is refused: one member is old, and writes may have been in flight.
+#[test]
+fn a_kill_in_the_middle_of_a_rebuild_loses_nothing() {
+    let rig = Rig::new();
+    let (pool, server, mut client) = serve_rebuilding(&rig, RAID6);
+    check(&mut client, 2);
+    kill(server);
+    let (_server, mut client) = rig.serve(&pool);
+    let said = "p4801x-100.1 missed writes while it was absent";
+    assert!(rig.log().contains(said), "{}", rig.log());
+    check(&mut client, 2);
+    rig.ok("p4801x-100.2: dies");
+    check(&mut client, 2);
+
+    let rig = Rig::new();
+    let (pool, server, mut client) = serve_rebuilding(&rig, RAID5);
+    check(&mut client, 2);
+    kill(server);
+    refused(&pool, &rig.store(), "cannot be computed with certainty");
 }

@@ -521,7 +521,7 @@ tiers! {
     /// The children in sequence.
     Concat = "concat": ConcatConfig => Concat,
     /// Blocks over all children, each with parity.
-    Raidz = "raidz": RaidzConfig => Raidz,
+    Raidz = "raidz": RaidzConfig => Box<Raidz>,
     /// Chunks over all children, with one parity chunk in each stripe.
     Raid5 = "raid5": ParityArrayConfig<1> => Box<ParityArray>,
     /// Chunks over all children, with two parity chunks in each stripe.

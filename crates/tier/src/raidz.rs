@@ -16,7 +16,8 @@
 //! there is parity, commands that need them fail.
 //!
 //! A child that responds again is resilvered ([`resilver`]): it gets the blocks that were written without it, or all
-//! blocks if it was replaced. It takes writes meanwhile, and reads afterwards.
+//! blocks if it was replaced. It takes writes meanwhile, and reads afterwards. If too few children are left without it
+//! and it has missed no acknowledged write, it is used again at once, without the blocks of writes that failed.
 //!
 //! Models times only. Not modelled: data (a pool with a RAID-Z is served with its data as that of one drive), the cost
 //! of computing parity, and single unreadable sectors. Source: the layout
@@ -115,6 +116,37 @@ impl RaidzLayout {
     }
 }
 
+/// A set of children, one bit each: a RAID-Z has at most 255.
+#[derive(Clone, Copy, Default, Debug)]
+struct ChildSet([u64; 4]);
+
+impl ChildSet {
+    fn place(child: Child) -> (usize, u64) {
+        (usize::from(child) / 64 % 4, 1 << (child % 64))
+    }
+
+    fn has(&self, child: Child) -> bool {
+        let (word, bit) = ChildSet::place(child);
+        self.0[word] & bit != 0
+    }
+
+    fn insert(&mut self, child: Child) {
+        let (word, bit) = ChildSet::place(child);
+        self.0[word] |= bit;
+    }
+
+    fn remove(&mut self, child: Child) {
+        let (word, bit) = ChildSet::place(child);
+        self.0[word] &= !bit;
+    }
+
+    fn add(&mut self, others: &ChildSet) {
+        for (word, other) in self.0.iter_mut().zip(others.0) {
+            *word |= other;
+        }
+    }
+}
+
 /// A command whose columns are outstanding at the children.
 #[derive(Clone, Copy, Debug)]
 struct RaidzRequest {
@@ -122,6 +154,8 @@ struct RaidzRequest {
     left: u32,
     /// Number of children that failed their part.
     without: u64,
+    /// For a write: the children that missed their part because they do not respond.
+    missed: ChildSet,
     /// The last error status.
     status: Status,
     /// Whether a child failed during a read.
@@ -137,6 +171,8 @@ pub struct Raidz {
     requests: Slab<RaidzRequest>,
     /// By child: whether it does not respond.
     out: Vec<bool>,
+    /// Children that missed a part of an acknowledged write, until they have been resilvered.
+    lacking: ChildSet,
     resilver: Resilver,
 }
 
@@ -148,6 +184,7 @@ impl TierSettings for RaidzConfig {
             layout: RaidzLayout::new(self.parity, children),
             requests: Slab::default(),
             out: alloc::vec![false; children.len()],
+            lacking: ChildSet::default(),
             resilver: Resilver::new(self.resync_rate, self.capacity(children) / BLOCK),
         }
     }
@@ -197,6 +234,7 @@ impl Raidz {
         if self.out[child as usize] && !takes_writes {
             asked.without += 1;
             if matches!(asked.command.op, Op::Write | Op::WriteZeroes) {
+                asked.missed.insert(child as Child);
                 self.resilver
                     .mark(asked.command.offset, asked.command.end());
             }
@@ -294,6 +332,7 @@ impl Raidz {
     /// All columns have completed, the last one with this anatomy.
     fn end<W: TierContext>(&mut self, request: u32, last: Anatomy, way: &mut W) {
         let asked = self.requests[request];
+        self.requests[request].missed = ChildSet::default();
         self.requests.release(request);
         let mut anatomy = asked.before;
         anatomy.append(&last);
@@ -301,6 +340,9 @@ impl Raidz {
             true => asked.status,
             false => Status::Success,
         };
+        if status == Status::Success {
+            self.lacking.add(&asked.missed);
+        }
         way.finish(asked.command.id, status, anatomy);
     }
 }
@@ -311,6 +353,7 @@ impl Tier for Raidz {
             command: *command,
             left: 0,
             without: 0,
+            missed: ChildSet::default(),
             status: Status::Gone,
             again: false,
             before: Anatomy::ZERO,
@@ -330,6 +373,7 @@ impl Tier for Raidz {
         let asked = &mut self.requests[request];
         asked.left -= 1;
         if done.status == Status::Gone && matches!(asked.command.op, Op::Write | Op::WriteZeroes) {
+            asked.missed.insert(child as Child);
             self.resilver
                 .mark(asked.command.offset, asked.command.end());
         }
@@ -360,7 +404,7 @@ impl Tier for Raidz {
     }
 
     fn due(&self) -> Time {
-        self.resilver.due()
+        self.resilver_due()
     }
 
     fn tick<W: TierContext>(&mut self, now: Time, way: &mut W) {

@@ -34,16 +34,26 @@ impl Rig {
     ) -> (Rig, Vec<RecoveryFinding>) {
         let recovered = recovered(config, shelf).expect("it is right");
         let found = recovered.found.iter().map(|it| it.1).collect();
+        (Rig::start(config, recovered, shelf), found)
+    }
+
+    /// Starts a recovered pool on these images.
+    pub(super) fn start(
+        config: &PoolConfig<DriveConfig>,
+        recovered: RecoveredTiers,
+        shelf: &Shelf,
+    ) -> Rig {
         let bytes = Bytes::default();
         let members = config.members.iter().zip(&shelf.images);
         let kept = members.map(|(member, image)| {
             let drive = member.drive.build(Precondition::Fresh, 1);
-            DataBackedDrive::new(drive, image.clone(), bytes.clone(), false)
+            let volatile = member.drive.volatile_write_cache();
+            DataBackedDrive::new(drive, image.clone(), bytes.clone(), volatile)
         });
         let tiers = recovered.tiers(config);
         let pool = Pool::resume(config, kept.collect(), tiers, bytes.clone());
         let now = Time::ZERO;
-        (Rig { pool, bytes, now }, found)
+        Rig { pool, bytes, now }
     }
 
     pub(super) fn write(&mut self, unit: u64, byte: u8) -> Status {

@@ -90,7 +90,8 @@ impl Mirror {
 
     /// Continues the resync, if no command of it is in flight.
     pub(super) fn copy_on<W: TierContext>(&mut self, now: Time, way: &mut W) {
-        if self.copy_due() > now && self.copy_due() != Time::NEVER {
+        let seeks = |it: &ResyncCopy| it.step == ResyncStep::Seek;
+        if self.copying.as_ref().is_some_and(seeks) && self.pace.next() > now {
             return;
         }
         let Some(mut copying) = self.copying.take() else {
@@ -98,7 +99,9 @@ impl Mirror {
         };
         if copying.step == ResyncStep::Seek {
             self.seek(&mut copying, way);
-            self.pace.start(now, copying.bytes.into());
+            if copying.step == ResyncStep::Drain {
+                self.pace.start(now, copying.bytes.into());
+            }
         }
         if copying.step == ResyncStep::Drain {
             let end = copying.at + u64::from(copying.bytes);

@@ -391,3 +391,28 @@ fn a_reader_in_order_stays_with_its_leg_and_others_take_turns() {
     }
     assert_eq!(rig.reads(), [1, 0, 1, 0]);
 }
+
+/// The rate limit delays chunks only, not the flush at the end.
+#[test]
+fn resyncs_of_two_members_take_as_long_as_their_limit_says() {
+    let mut config = config(3);
+    let Kind::Mirror(mirror) = &mut config.tiers[0].kind else {
+        panic!("it is a mirror");
+    };
+    mirror.resync_rate = 10_000_000;
+    let mut pool = config.vulnerable(Precondition::Fresh, 1);
+    pool.replace(Time::ZERO, 1);
+    pool.replace(Time::ZERO, 2);
+    let bytes = config.bytes();
+    let mut now = Time::ZERO;
+    while pool.rebuild(1).is_some() || pool.rebuild(2).is_some() {
+        let next = pool.next_event();
+        now = pool.advance(next, next, &mut Vec::new());
+    }
+    let limit = (2 * bytes) as f64 / 1e7;
+    let seconds = now.since(Time::ZERO).seconds();
+    assert!(
+        (0.97..1.03).contains(&(seconds / limit)),
+        "{seconds} {limit}"
+    );
+}

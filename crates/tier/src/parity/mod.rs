@@ -325,9 +325,9 @@ impl ParityArray {
             }
         }
         if self.resting == 0 && !self.disturbed {
-            match self.locked.is_empty() && self.waiting.is_empty() {
-                true => self.labels.at_rest(),
-                false => self.rest_at = now + REST,
+            match self.has_writes() {
+                false => self.labels.at_rest(),
+                true => self.rest_at = now + REST,
             }
         }
         self.pump(way);
@@ -386,8 +386,7 @@ impl Tier for ParityArray {
         self.rest_at = Time::NEVER;
         // After a rebuild, marks may be left although no write is in progress.
         let marked = self.labels.is_whole() && !self.labels.known.dirty.is_empty();
-        let busy = !self.locked.is_empty() || !self.waiting.is_empty() || self.resting > 0;
-        if busy || self.last_write + REST > now {
+        if self.has_writes() || self.resting > 0 || self.last_write + REST > now {
             self.rest_at = (self.last_write + REST).max(now + Span::from_ms(100));
         } else if self.labels.known.busy || marked {
             self.disturbed = false;

@@ -73,10 +73,12 @@ impl Rebuilding {
         self.pace.reset();
     }
 
-    /// Returns when the next chunk may start, if the rebuild waits for that.
+    /// Returns when the next chunk may start, if the rebuild of a child waits for that.
     pub(super) fn due(&self) -> Time {
         match &self.current {
             Some(current) if current.step == RebuildStep::Seek => self.pace.next(),
+            // The child before it has failed while it waited for this time.
+            None if self.returned != 0 => self.pace.next(),
             _ => Time::NEVER,
         }
     }
@@ -154,7 +156,7 @@ impl ParityArray {
             return;
         }
         let Some(mut current) = self.rebuilding.current else {
-            return;
+            return self.rebuild_next(now, way);
         };
         let next = self.next_rows(current.child, current.at + current.bytes);
         let Some(rows) = next else {

@@ -273,7 +273,7 @@ fn flip(shelf: &mut Shelf, member: usize, at: usize) {
 }
 
 /// Members, some of which cannot be written.
-struct Stubborn(Shelf, Vec<u16>);
+pub(super) struct Stubborn(pub(super) Shelf, Vec<u16>);
 
 impl Images for Stubborn {
     fn present(&self, member: u16) -> bool {
@@ -293,24 +293,30 @@ impl Images for Stubborn {
     }
 }
 
-/// Whether it was complete or must be rebuilt.
+/// Returns a filled array whose child 3 refuses writes, and was complete or must be rebuilt.
+pub(super) fn refusing(config: &PoolConfig<DriveConfig>, stale: bool) -> Stubborn {
+    let mut rig = Rig::on(config, &mut made(config)).0;
+    fill(&mut rig, config, 0);
+    if stale {
+        // Its parity of the first rows remains that of the earlier data.
+        assert_eq!(rig.write(0, byte(0, 2)), Status::Success);
+        rig.pool.befall(rig.now, 3, DriveFault::Dies);
+        assert_eq!(rig.write(0, byte(0, 0)), Status::Success);
+        rig.rest();
+    }
+    let mut shelf = rig.shelf();
+    if !stale {
+        // Its parity of the first rows is outdated, and must be written.
+        flip(&mut shelf, 3, 9);
+    }
+    Stubborn(shelf, vec![3])
+}
+
 #[test]
 fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
     for stale in [false, true] {
         let config = config(1, 4);
-        let mut rig = Rig::on(&config, &mut made(&config)).0;
-        fill(&mut rig, &config, 0);
-        if stale {
-            rig.pool.befall(rig.now, 3, DriveFault::Dies);
-            assert_eq!(rig.write(0, byte(0, 0)), Status::Success);
-            rig.rest();
-        }
-        let mut shelf = rig.shelf();
-        if !stale {
-            // Its parity of the first rows is outdated, and must be written.
-            flip(&mut shelf, 3, 9);
-        }
-        let mut members = Stubborn(shelf, vec![3]);
+        let mut members = refusing(&config, stale);
         offline::recover(&config, POOL, &mut members).expect("the others are enough");
         // If it counted, the data that it cannot store would be missing here.
         let mut shelf = members.0;

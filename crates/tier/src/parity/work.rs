@@ -218,6 +218,13 @@ impl ParityArray {
         !self.is_rebuild(work) && self.requests[self.works[work].request].command.op != Op::Read
     }
 
+    /// Whether a write of a client is in progress or waits. A rebuild changes only the child that is rebuilt, so parity
+    /// matches the data of the others meanwhile.
+    pub(super) fn has_writes(&self) -> bool {
+        let mut locked = self.locked.iter().map(|it| it.2);
+        locked.any(|it| self.is_write(it)) || self.waiting.iter().any(|&it| self.is_write(it))
+    }
+
     fn may_start(&mut self, work: u32) -> bool {
         let (from, until) = self.rows(work);
         let marked = !self.is_write(work)

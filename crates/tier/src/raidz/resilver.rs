@@ -3,7 +3,8 @@
 //! A returned child gets the blocks that were written without it, as ZFS finds them by its dirty time log; a replaced
 //! child gets all blocks. Blocks are resilvered in the order of their addresses, as in ZFS's sorted scan, 8 blocks
 //! (1 MiB of data) at a time. Columns are read from as many children as a block needs, then the child's column is
-//! written. The whole capacity counts as allocated. The child takes writes meanwhile.
+//! written. The whole capacity counts as allocated. The child takes writes meanwhile. A resilver waits while too few
+//! other children are left.
 //!
 //! Not modelled: reading the metadata that names the blocks, the time that ZFS spends on a resilver in each transaction
 //! group (`zfs_resilver_min_time_ms`), and more than one range in progress (`zfs_scan_vdev_limit`). Marks have a
@@ -14,7 +15,7 @@ use alloc::vec::Vec;
 use model::command::{Command, Op, Status};
 use model::time::Time;
 
-use super::{BLOCK, Raidz, SECTOR};
+use super::{BLOCK, ChildSet, Raidz, SECTOR};
 use crate::bits::Bits;
 use crate::rebuild::{RebuildPace, RebuildProgress};
 use crate::{Child, TierContext};
@@ -60,10 +61,10 @@ pub(super) struct Resilver {
     /// Blocks per unit.
     unit: u64,
     blocks: u64,
-    /// Children that wait, each with whether it lacks all blocks.
-    returned: Vec<(Child, bool)>,
-    /// Whether the current child lacks all blocks.
-    whole: bool,
+    /// Children that wait.
+    returned: Vec<Child>,
+    /// Children that lack all blocks, until they have been resilvered.
+    whole: ChildSet,
     pace: RebuildPace,
 }
 
@@ -75,7 +76,7 @@ impl Resilver {
             unit: blocks.div_ceil(MARKS).max(1).next_power_of_two(),
             blocks,
             returned: Vec::new(),
-            whole: false,
+            whole: ChildSet::default(),
             pace: RebuildPace::new(rate),
         }
     }
@@ -95,14 +96,6 @@ impl Resilver {
         marks.set((from / bytes) as usize..last);
     }
 
-    /// Returns when the next blocks may start, if the resilver waits for that.
-    pub(super) fn due(&self) -> Time {
-        match &self.current {
-            Some(current) if current.step == ResilverStep::Seek => self.pace.next(),
-            _ => Time::NEVER,
-        }
-    }
-
     /// Power was cut: commands in flight do not complete. A child that was out stays out.
     pub(super) fn forget(&mut self) {
         self.current = None;
@@ -110,9 +103,9 @@ impl Resilver {
         self.pace.reset();
     }
 
-    /// Returns the next blocks at or after `from` that the current child lacks: the first one, and the end.
-    fn next(&self, from: u64) -> Option<(u64, u64)> {
-        let (at, end) = match (self.whole, &self.marks) {
+    /// Returns the next blocks at or after `from` that a child lacks: the first one, and the end.
+    fn next(&self, child: Child, from: u64) -> Option<(u64, u64)> {
+        let (at, end) = match (self.whole.has(child), &self.marks) {
             (true, _) => (from, self.blocks),
             (false, Some(marks)) => {
                 let index = marks.next((from / self.unit) as usize)? as u64;
@@ -159,18 +152,51 @@ impl Raidz {
     ) {
         // It may have failed without a command to it.
         self.leave(child);
-        self.resilver.returned.retain(|it| it.0 != child);
-        self.resilver.returned.push((child, whole));
+        if whole {
+            self.resilver.whole.insert(child);
+        }
+        self.resilver.returned.retain(|&it| it != child);
+        if self.has_sources() || self.lacks_blocks(child) {
+            self.resilver.returned.push(child);
+        } else {
+            // Without it too few children are left, and it has all acknowledged blocks.
+            self.out[usize::from(child)] = false;
+        }
         self.resilver_next(now, way);
     }
 
-    /// Starts the resilver of a returned child, if one is waiting.
+    /// Whether a child lacks blocks of acknowledged writes, or of writes in progress that may be acknowledged.
+    fn lacks_blocks(&mut self, child: Child) -> bool {
+        let mut requests = self.requests.all_mut().iter();
+        self.lacking.has(child)
+            || self.resilver.whole.has(child)
+            || requests.any(|it| it.missed.has(child))
+    }
+
+    /// Whether enough children are left to compute the blocks of the others.
+    fn has_sources(&self) -> bool {
+        let left = self.out.iter().filter(|&&out| !out).count();
+        left as u64 >= self.layout.data()
+    }
+
+    /// Returns when the next blocks may start, if the resilver of a child waits for that.
+    pub(super) fn resilver_due(&self) -> Time {
+        let resilver = &self.resilver;
+        match &resilver.current {
+            Some(current) if current.step == ResilverStep::Seek => resilver.pace.next(),
+            // The child before it has failed while it waited for this time.
+            None if !resilver.returned.is_empty() && self.has_sources() => resilver.pace.next(),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Starts the resilver of a returned child, if one is waiting and enough others are left.
     fn resilver_next<W: TierContext>(&mut self, now: Time, way: &mut W) {
-        if self.resilver.current.is_some() || self.resilver.returned.is_empty() {
+        let resilver = &self.resilver;
+        if resilver.current.is_some() || resilver.returned.is_empty() || !self.has_sources() {
             return;
         }
-        let (child, whole) = self.resilver.returned.remove(0);
-        self.resilver.whole = whole;
+        let child = self.resilver.returned.remove(0);
         self.resilver.current = Some(ResilverRun {
             child,
             first: 0,
@@ -187,13 +213,14 @@ impl Raidz {
 
     /// Starts the next blocks if the rate limit allows it; or ends the resilver.
     pub(super) fn resilver_on<W: TierContext>(&mut self, now: Time, way: &mut W) {
-        if self.resilver.due() > now {
+        if self.resilver_due() > now {
             return;
         }
         let Some(mut current) = self.resilver.current else {
-            return;
+            return self.resilver_next(now, way);
         };
-        let Some((at, end)) = self.resilver.next(current.first + current.blocks) else {
+        let next = current.first + current.blocks;
+        let Some((at, end)) = self.resilver.next(current.child, next) else {
             current.step = ResilverStep::Flush;
             self.resilver.current = Some(current);
             return self.send_resilver(&[(current.child, Command::flush(0))], way);
@@ -202,7 +229,7 @@ impl Raidz {
         current.bytes = self.resilvered_column(&current, current.child).1 * SECTOR;
         self.resilver.current = Some(current);
         self.resilver.pace.start(now, current.bytes);
-        self.read_resilvered(now, way);
+        self.read_resilvered(way);
     }
 
     /// Returns the first sector and the number of sectors of the current blocks on a child.
@@ -213,7 +240,7 @@ impl Raidz {
     }
 
     /// Reads the current blocks from as many children as are needed, a different set for each range.
-    fn read_resilvered<W: TierContext>(&mut self, now: Time, way: &mut W) {
+    fn read_resilvered<W: TierContext>(&mut self, way: &mut W) {
         let Some(current) = self.resilver.current else {
             return;
         };
@@ -229,9 +256,9 @@ impl Raidz {
         let needed = self.layout.data() as usize;
         let reads: Vec<(Child, Command)> = sources.take(needed).map(read).collect();
         if reads.len() < needed {
-            // The blocks cannot be computed any more.
+            // The blocks cannot be computed until another child has returned.
             self.resilver.current = None;
-            return self.resilver_next(now, way);
+            return self.resilver.returned.insert(0, current.child);
         }
         self.resilver.set_step(ResilverStep::Read, current.copied);
         self.send_resilver(&reads, way);
@@ -277,7 +304,7 @@ impl Raidz {
                 self.resilver_next(now, way);
             }
             // A source has failed: another one has its place.
-            ResilverStep::Read if current.failed => self.read_resilvered(now, way),
+            ResilverStep::Read if current.failed => self.read_resilvered(way),
             ResilverStep::Read => {
                 let (at, count) = self.resilvered_column(&current, current.child);
                 let write = Command::write(0, at * SECTOR, (count * SECTOR) as u32);
@@ -291,6 +318,11 @@ impl Raidz {
             }
             ResilverStep::Flush | ResilverStep::Seek => {
                 self.out[usize::from(current.child)] = false;
+                self.lacking.remove(current.child);
+                self.resilver.whole.remove(current.child);
+                for request in self.requests.all_mut() {
+                    request.missed.remove(current.child);
+                }
                 self.resilver.current = None;
                 if !self.out.contains(&true) {
                     self.resilver.marks = None;
@@ -319,7 +351,7 @@ impl Raidz {
             from += current.blocks;
         }
         let mut blocks = 0;
-        while let Some((at, end)) = self.resilver.next(from) {
+        while let Some((at, end)) = self.resilver.next(current.child, from) {
             blocks += end - at;
             from = end;
         }

@@ -240,3 +240,81 @@ fn a_child_that_returns_is_resilvered() {
         assert_eq!(bytes(Op::Read), 0);
     }
 }
+
+fn block(block: u64) -> Command {
+    Command::write(0, block * BLOCK, BLOCK as u32)
+}
+
+/// Executes a write of a block at `now`, and all events that follow. Returns its status and the time.
+fn write<D: Device>(pool: &mut D, now: Time, number: u64) -> (Status, Time) {
+    let mut ended = Vec::new();
+    pool.submit(now, block(number));
+    run(pool, &mut ended);
+    (ended[0].status, ended[0].at)
+}
+
+/// The resilver of a replaced child is interrupted: what it has not got yet has no marks.
+#[test]
+fn a_replaced_child_that_fails_again_lacks_all_blocks() {
+    let mut pool = pool(1, 6).vulnerable(Precondition::Fresh, 1);
+    let mut now = Time::ZERO;
+    pool.replace(now, 2);
+    let all = pool.rebuild_left(2);
+    for _ in 0..40 {
+        let next = pool.next_event();
+        now = pool.advance(next, next, &mut Vec::new());
+    }
+    assert!(pool.rebuild_left(2) < all);
+    pool.befall(now, 2, DriveFault::Dies);
+    now = write(&mut pool, now, 0).1;
+    assert!(pool.rebuild(2).is_none() && pool.lacks(2));
+    pool.befall(now, 2, DriveFault::Returns);
+    assert_eq!(pool.rebuild_left(2), all);
+    run(&mut pool, &mut Vec::new());
+    assert!(!pool.lacks(2));
+}
+
+/// A child waits for the resilver of another one, which fails while its rate limit delays it.
+#[test]
+fn a_waiting_child_is_resilvered_although_the_one_before_it_fails() {
+    let mut config = pool(2, 6);
+    config.tiers[0].kind = Kind::Raidz(RaidzConfig {
+        parity: 2,
+        resync_rate: 1_000_000,
+    });
+    let mut pool = config.vulnerable(Precondition::Fresh, 1);
+    pool.replace(Time::ZERO, 0);
+    pool.replace(Time::ZERO, 1);
+    assert!(pool.rebuild(0).is_some());
+    let mut now = Time::ZERO;
+    // The first blocks take microseconds, and the next ones may start 260 ms later.
+    while pool.next_event() < Time::ZERO + Span::from_ms(100) {
+        let next = pool.next_event();
+        now = pool.advance(next, next, &mut Vec::new());
+    }
+    pool.befall(now, 0, DriveFault::Dies);
+    assert_eq!(write(&mut pool, now, 0).0, Status::Success);
+    assert!(pool.lacks(0) && !pool.lacks(1));
+}
+
+/// A child misses a write, then a second one fails, and both return in either order. The second child has missed no
+/// acknowledged write.
+#[test]
+fn continues_when_more_children_than_parity_have_returned() {
+    for order in [[2, 3], [3, 2]] {
+        let mut pool = pool(1, 6).vulnerable(Precondition::Fresh, 1);
+        pool.befall(Time::ZERO, 2, DriveFault::Dies);
+        let (status, now) = write(&mut pool, Time::ZERO, 0);
+        assert_eq!(status, Status::Success);
+        pool.befall(now, 3, DriveFault::Dies);
+        let (status, now) = write(&mut pool, now, 1);
+        assert_eq!(status, Status::Gone);
+        for child in order {
+            pool.befall(now, child, DriveFault::Returns);
+        }
+        assert!(!pool.lacks(3) && pool.lacks(2) && pool.rebuild(2).is_some());
+        let (status, _) = write(&mut pool, now, 2);
+        assert_eq!(status, Status::Success);
+        assert!(!pool.lacks(2), "{order:?}");
+    }
+}

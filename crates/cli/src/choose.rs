@@ -10,7 +10,7 @@ use lab::Lab;
 use report::decide::view;
 use study::decide::choose::{self, Candidate, ChooseRequest, Measure, Unfit};
 use study::decide::feasibility;
-use study::decide::half_rate;
+use study::decide::half_rate::{self, HalfRate};
 use study::decide::likeness::{self, Replacements};
 use study::decide::named;
 use study::decide::price_list;
@@ -212,8 +212,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
     let halved = at_half_of_the_replaced(args, &drives, &request, &lab);
-    let at_half_of_its_maximum = halved.is_some();
-    let request = halved.unwrap_or(request);
+    let at_half_of_its_maximum = halved.as_ref().is_some_and(|halved| halved.is_half);
+    let request = halved.map_or(request, |halved| halved.request);
     let paced = request.load.is_trace() || request.load.offered_iops().is_some();
     let by = criterion(args, paced);
     let mut candidates = match screened(args, &drives, &request, by, &lab, &mut unfit) {
@@ -226,7 +226,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Where no log is used, there is nothing to compare at a common rate.
     let is_used = syncs.is_none_or(|syncs| !syncs.needs_no_log());
     let request = match is_slog(args) && is_used && args.rate.is_none() && !paced {
-        true => at_common_rate(&drives, request, &lab, &mut candidates),
+        true => at_common_rate(&drives, request, &lab, &mut candidates)?,
         false => request,
     };
     if candidates.is_empty() {
@@ -269,7 +269,7 @@ fn at_half_of_the_replaced(
     drives: &[NamedDrive],
     request: &ChooseRequest,
     lab: &Lab,
-) -> Option<ChooseRequest> {
+) -> Option<HalfRate> {
     let wanted = args
         .like
         .as_ref()
@@ -332,25 +332,28 @@ fn screened(
 }
 
 /// Runs logs again at a common rate after they ran at their own maximum. A slow log throttles clients that wait for
-/// it, which also limits its own latency. A load with its own rate is not repeated.
+/// it, which also limits its own latency. A load with its own rate is not repeated. A limit above the common rate is a
+/// problem.
 fn at_common_rate(
     drives: &[NamedDrive],
     request: ChooseRequest,
     lab: &Lab,
     candidates: &mut Vec<Candidate>,
-) -> ChooseRequest {
+) -> Result<ChooseRequest, Problems> {
     let rate = choose::common_rate(candidates);
     let paced = rate.and_then(|rate| request.load.clone().at_rate(rate).ok());
     let Some(load) = paced else {
-        return request;
+        return Ok(request);
     };
+    let half = "half of the fastest log's maximum";
+    feasibility::check(&load, &request.slo, Some(half))?;
     let request = ChooseRequest { load, ..request };
     let again = ran(drives, &request, lab, &mut Vec::new());
     if again.len() == candidates.len() {
         let both = again.into_iter().zip(&*candidates);
         *candidates = both.map(|(one, most)| one.with_own_maximum(most)).collect();
     }
-    request
+    Ok(request)
 }
 
 /// Checks whether drives are chosen as the log of a pool.
@@ -452,7 +455,7 @@ fn paced(
         (Some(RateArg::Max), _) => (load, None),
         (None, Some(rate)) => (zil::paced(load, rate)?, Some("--zilstat")),
         (None, None) if args.load.users.is_some() => (load, Some("--users")),
-        (None, None) => (load.at_rate_of(slo), None),
+        (None, None) => (feasibility::at_required_rate(load, slo), None),
     };
     feasibility::check(&load, slo, option)?;
     Ok(load)

@@ -31,7 +31,8 @@ pub(crate) fn screened(
 ) -> Option<Vec<Candidate>> {
     let brief = screening::brief(request)?;
     let mut found = run(&brief, None, unfit);
-    let mut wanted = contenders(&found, request, aim);
+    let shorts = found.clone();
+    let mut wanted = contenders(&found, &shorts, request, aim);
     let names = found.iter().map(|one| &one.drive);
     wanted.extend(names.filter(|name| named.contains(name)).cloned());
     remark("note", &first_answer(&found, aim, wanted.len()));
@@ -40,7 +41,7 @@ pub(crate) fn screened(
         let full = run(request, Some(&wanted), &mut refused);
         found = merged(found, full, &refused);
         unfit.extend(refused);
-        wanted = contenders(&found, request, aim);
+        wanted = contenders(&found, &shorts, request, aim);
     }
     Some(found)
 }
@@ -48,13 +49,14 @@ pub(crate) fn screened(
 /// Returns the drives of short runs that must run in full.
 fn contenders(
     found: &[Candidate],
+    shorts: &[Candidate],
     request: &ChooseRequest,
     aim: ScreeningAim<'_>,
 ) -> BTreeSet<String> {
     let offered = request.load.offered_iops();
     let contenders = match aim {
         ScreeningAim::Best(_) => screening::contenders(found, offered),
-        ScreeningAim::Replace(drive) => screening::replacements(found, drive, offered),
+        ScreeningAim::Replace(drive) => screening::replacements(found, shorts, drive, offered),
     };
     let pairs = found.iter().zip(contenders);
     pairs

@@ -377,7 +377,7 @@ impl Choice {
                 (paced, Some("rate"))
             }
             None if self.users.is_some() => (load, Some("users")),
-            None => (load.at_rate_of(slo), None),
+            None => (feasibility::at_required_rate(load, slo), None),
         };
         feasibility::check(&load, slo, option)?;
         Ok(load)
@@ -388,7 +388,7 @@ impl Choice {
         &self,
         drives: &[Drive],
         request: &choose::ChooseRequest,
-    ) -> Option<choose::ChooseRequest> {
+    ) -> Option<half_rate::HalfRate> {
         let wanted = self.like.as_ref().filter(|_| self.rate.is_none())?;
         let drive = drives.iter().find(|one| one.requested_name() == *wanted)?;
         half_rate::at_half_of(&drive.sheet, request, &Lab::new())
@@ -468,8 +468,8 @@ pub(crate) fn chosen(
         return Err(raised(problems));
     };
     let halved = away(py, |_| choice.at_half_of_the_replaced(&drives, &request))?;
-    let at_half_of_its_maximum = halved.is_some();
-    let request = halved.unwrap_or(request);
+    let at_half_of_its_maximum = halved.as_ref().is_some_and(|halved| halved.is_half);
+    let request = halved.map_or(request, |halved| halved.request);
     let by = collect_problems(choice.measure(&request.load), &mut problems).unwrap_or(by);
     let results: Vec<_> = away(py, |stop| {
         let lab = Lab::new();

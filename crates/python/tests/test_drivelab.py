@@ -400,6 +400,8 @@ def test_a_run_explained_a_trace_chosen_for_and_promises_proved(tmp_path):
     trace.write_text("\n".join(lines) + "\n")
     chosen = dl.choose(["950pro-256", "p3700-1600"], trace=trace, like="p4800x-375", seeds=1)
     assert str(chosen).startswith("To replace p4800x-375") and len(chosen.rows()) == 3
+    disk = dl.choose("wd6001fzwx", "oltp", like="p4800x-375", runtime="50ms", seeds=1)
+    assert str(disk).startswith("No drive that ran replaces p4800x-375") and not disk.meets
     cache = dl.size("read-cache", "p4800x-375", "exos-x18-16tb", trace=trace, seeds=1)
     assert cache.rows()[0]["hits"] is not None
     proof = dl.prove("mirror(2*950pro-256)", points=100, fault="power cut")

@@ -506,39 +506,6 @@ fn a_rate_may_be_a_day_and_a_drive_may_have_to_be_large() {
     }
 }
 
-/// A replacement runs at a rate that the old drive handles, the line says what it lacks, and nothing advises to take the
-/// drive that is replaced.
-#[test]
-fn a_replacement_is_judged_at_half_of_the_old_drive() {
-    let rest = "--like p4800x-375 --load oltp --seeds 1 --runtime 50ms";
-    let of = |drives: &str| {
-        let command = format!("choose {drives} {rest}");
-        let output = drivelab(&command.split(' ').collect::<Vec<_>>());
-        (text(&output.stdout).to_owned(), output.status.code())
-    };
-    let (said, code) = of("d7-p5810-800 fl6-1600");
-    let first = said.lines().next().expect("an answer");
-    assert!(first.chars().count() <= 160, "{first}");
-    assert!(first.starts_with("To replace p4800x-375 at "), "{first}");
-    assert!(first.contains(" IOPS, half of its maximum: "), "{first}");
-    assert!(
-        first.contains("p99 ") && first.contains(" times"),
-        "{first}"
-    );
-    assert!(
-        !said.contains("Take ") && !said.contains("lack as little"),
-        "{said}"
-    );
-    assert_eq!(code, Some(0));
-    // A disk completes a thousandth of that rate.
-    let (said, code) = of("wd6001fzwx");
-    assert!(
-        said.starts_with("No drive that ran replaces p4800x-375 at "),
-        "{said}"
-    );
-    assert_eq!(code, Some(3));
-}
-
 /// Drives that a criterion cannot tell apart are ordered by their life, and the line states the load that wears them.
 #[test]
 fn of_tied_drives_the_longest_lived_comes_first() {

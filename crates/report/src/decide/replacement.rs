@@ -5,6 +5,7 @@
 
 use study::decide::choose::{CLOSE, Candidate, ChooseAnswer, ChooseRequest};
 use study::decide::likeness::{Likeness, Replacements};
+use study::decide::work::OwnPace;
 use text::digits::{count, digits, microseconds};
 
 use super::headline::{first_that_fits, short, untested};
@@ -12,6 +13,7 @@ use super::life::{wears_out, years_of};
 use super::or_none;
 use super::sentences::remarks;
 use super::table::{AnswerColumn, AnswerTable};
+use super::tied::AT_THEIR_RATE;
 
 /// Maximum number of replacements in the table.
 const MOST: usize = 8;
@@ -38,7 +40,11 @@ fn at_rate(request: &ChooseRequest, like: &Replacements) -> String {
         (Some(rate), true) => format!(" at {} IOPS, half of its maximum", count(rate)),
         (Some(rate), false) => format!(" at {} IOPS", count(rate)),
         (None, _) if request.load.is_trace() => String::from(" for this trace"),
-        (None, _) => String::from(" at each drive's own maximum"),
+        (None, _) => match request.load.own_pace() {
+            OwnPace::AllJobs => String::from(AT_THEIR_RATE),
+            OwnPace::SomeJobs => String::new(),
+            OwnPace::NoJob => String::from(" at each drive's own maximum"),
+        },
     }
 }
 

@@ -8,11 +8,15 @@ use study::decide::choose::{
 };
 use study::decide::slc::sequential_writes;
 use study::decide::slo::LimitMetric;
+use study::decide::work::OwnPace;
 use text::digits::{count, digits};
 
 use super::headline::{first_that_fits, short, some_of, untested};
 use super::life::{WORN_OUT, cycles_used_up, wears_out, years_of};
 use super::phrases::{figure, none_lasts, selection_text};
+
+/// Rate of jobs that have one of their own, in a verdict.
+pub(super) const AT_THEIR_RATE: &str = " at the rate of the jobs";
 
 /// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
 pub(super) fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
@@ -131,7 +135,7 @@ fn from_to(shortest: f64, longest: f64) -> String {
     format!("{} to {most}", least.strip_suffix(unit).unwrap_or(&least))
 }
 
-/// Returns the rate at which drives ran, if it is their own maximum: " at its own maximum, 460 k IOPS".
+/// Returns the rate at which drives ran, if no option sets it: " at its own maximum, 460 k IOPS".
 pub(super) fn at_own_maximum(
     request: &ChooseRequest,
     drives: &[&Candidate],
@@ -146,6 +150,12 @@ pub(super) fn at_own_maximum(
     };
     if request.load.offered_iops().is_some() || request.load.is_trace() {
         return String::new();
+    }
+    match request.load.own_pace() {
+        OwnPace::AllJobs => return String::from(AT_THEIR_RATE),
+        // The drive sets the rate of the other jobs only.
+        OwnPace::SomeJobs => return String::new(),
+        OwnPace::NoJob => {}
     }
     let (least, most) = (count(least), count(most));
     match (drives.len(), by) {

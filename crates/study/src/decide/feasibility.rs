@@ -11,7 +11,7 @@ use text::digits::{count, megabytes_a_second};
 use text::problem::{Place, Problem, Problems};
 use workload::job::{Job, Mix, Rate};
 
-use super::rate;
+use super::rate::{self, OfferedRate};
 use super::slo::{Limit, LimitMetric, LimitScope, Slo};
 use super::work::Load;
 use crate::review::Workload;
@@ -111,6 +111,46 @@ fn of_jobs(jobs: &[Job], at: usize) -> Option<Arrival> {
     Some(sum)
 }
 
+/// Returns the factor by which a load with a rate is slower than the limit that requires most; `None` if no limit
+/// requires more. A rate may lack the I/Os of one direction: of 50 k IOPS with 67 % reads, 33.5 k are reads.
+fn lacking(paced: &Load, slo: &Slo) -> Option<f64> {
+    let arrivals = Arrivals::from_load(paced);
+    let factors = slo.limits.iter().filter_map(|limit| {
+        let most = arrivals.most(limit).filter(|most| *most > 0.0)?;
+        Some(limit.bound / most).filter(|factor| *factor > 1.0 + CHANCE)
+    });
+    factors.max_by(f64::total_cmp)
+}
+
+/// Returns the load at this rate, or at the lowest higher rate that has the I/Os of each limited direction, and whether
+/// the rate is higher.
+///
+/// # Errors
+/// It is a trace, or a job cannot have a rate.
+pub fn at_least_at(load: &Load, offered: OfferedRate, slo: &Slo) -> Result<(Load, bool), Problems> {
+    let paced = load.clone().at_rate(offered)?;
+    let higher = paced.offered_iops().zip(lacking(&paced, slo));
+    match higher {
+        Some((iops, factor)) => {
+            let higher = OfferedRate::Iops(iops * factor);
+            Ok((load.clone().at_rate(higher)?, true))
+        }
+        None => Ok((paced, false)),
+    }
+}
+
+/// Returns the load at the lowest rate at which it has the I/Os of all limits, if a limit on the total rate sets one
+/// ([`Load::at_rate_of`]). Without such a limit, the drives set the rate.
+#[must_use]
+pub fn at_required_rate(load: Load, slo: &Slo) -> Load {
+    let paced = load.clone().at_rate_of(slo);
+    let Some((iops, factor)) = paced.offered_iops().zip(lacking(&paced, slo)) else {
+        return paced;
+    };
+    load.at_rate(OfferedRate::Iops(iops * factor))
+        .unwrap_or(paced)
+}
+
 /// Checks that a drive can meet each limit at the rate of this load. `option` is what sets the rate, as the user wrote
 /// it: `--rate 20k`.
 ///
@@ -174,6 +214,7 @@ fn contradiction(limit: &Limit, most: f64, load: &Load, option: Option<&str>) ->
 fn advice(limit: &Limit, option: Option<&str>) -> String {
     let name = option.and_then(|option| option.split(' ').next());
     match (limit.of, name) {
+        (_, Some("half")) => String::from("lower the limit, or give the rate (--rate)"),
         (LimitScope::All, Some(name)) => {
             format!("leave out one of the two, or raise {name} to the limit")
         }
@@ -227,6 +268,38 @@ mod tests {
             assert!(refused(&at, fits).is_empty(), "{fits}");
         }
         assert!(refused(&oltp(None), "iops>50M,bw>1000GB/s").is_empty());
+    }
+
+    /// Of 50 k IOPS, 33.9 k are reads. No option of the user contradicts another, so the rate is higher.
+    #[test]
+    fn a_limit_of_one_direction_raises_the_rate_that_another_limit_sets() {
+        let of = |text: &str| {
+            let slo = Slo::read(text).expect("limits");
+            let load = at_required_rate(oltp(None), &slo);
+            check(&load, &slo, None).expect("a rate that all limits allow");
+            load.offered_iops()
+        };
+        let rate = of("iops>50k,read.iops>40k").expect("a rate");
+        let share = 22.4 / 33.0;
+        assert!((rate * share / 40e3 - 1.0).abs() < 0.02, "{rate}");
+        let plain = of("iops>50k,read.iops>20k").expect("a rate");
+        assert!((plain / 50e3 - 1.0).abs() < 0.01, "{plain}");
+        assert_eq!(of("read.iops>40k"), None);
+    }
+
+    #[test]
+    fn half_of_a_maximum_rises_to_the_limits() {
+        let of = |text: &str| {
+            let slo = Slo::read(text).expect("limits");
+            let half = OfferedRate::Iops(140e3);
+            let (load, is_higher) = at_least_at(&oltp(None), half, &slo).expect("a rate");
+            check(&load, &slo, None).expect("a rate that all limits allow");
+            (load.offered_iops().expect("a rate").round(), is_higher)
+        };
+        let (rate, is_higher) = of("read.iops>150k");
+        assert!(is_higher && rate > 200e3, "{rate}");
+        let (rate, is_higher) = of("p99<1ms,read.iops>50k");
+        assert!(!is_higher && (rate / 140e3 - 1.0).abs() < 0.01, "{rate}");
     }
 
     #[test]

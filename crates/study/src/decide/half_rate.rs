@@ -1,30 +1,42 @@
 //! Rate of the comparison with a drive that is replaced: half of its maximum.
 //!
-//! The maximum is that of a short run with one seed, rounded to two digits. Not covered: traces, loads with a rate, and
-//! jobs that cannot have one.
+//! The maximum is that of a short run with one seed, rounded to two digits. If a limit on reads or writes requires a
+//! higher rate, the rate is that of the limit. Not covered: traces, loads with a rate or pauses, and jobs that cannot have
+//! a rate.
 
 use catalogue::DriveSheet;
 use lab::{Lab, to_the_end};
 
 use super::choose::{self, ChooseRequest};
+use super::feasibility;
 use super::screening;
+use super::work::OwnPace;
+
+/// Request at a rate that the drive to be replaced determines.
+pub struct HalfRate {
+    /// The request with that rate.
+    pub request: ChooseRequest,
+    /// Whether the rate is half of the maximum; otherwise limits require a higher one.
+    pub is_half: bool,
+}
 
 /// Returns the request at half of the maximum of the drive that is replaced, from a short run of it. `None` if the request
 /// has a rate, the drive does not run the load, or the load cannot have a rate.
-pub fn at_half_of(
-    wanted: &DriveSheet,
-    request: &ChooseRequest,
-    lab: &Lab,
-) -> Option<ChooseRequest> {
-    if request.load.is_trace() || request.load.offered_iops().is_some() {
+pub fn at_half_of(wanted: &DriveSheet, request: &ChooseRequest, lab: &Lab) -> Option<HalfRate> {
+    let load = &request.load;
+    if load.offered_iops().is_some() || load.own_pace() != OwnPace::NoJob {
         return None;
     }
     let brief = screening::brief(request);
     let brief = brief.as_ref().unwrap_or(request);
     let at_most = choose::candidate(brief, wanted, lab, &to_the_end).ok()?;
     let rate = choose::common_rate(&[at_most])?;
-    Some(ChooseRequest {
-        load: request.load.clone().at_rate(rate).ok()?,
-        ..request.clone()
+    let (load, is_higher) = feasibility::at_least_at(&request.load, rate, &request.slo).ok()?;
+    Some(HalfRate {
+        request: ChooseRequest {
+            load,
+            ..request.clone()
+        },
+        is_half: !is_higher,
     })
 }

@@ -16,7 +16,7 @@ use crate::review::results::rounded;
 pub struct Replacements {
     /// Name of the drive that is replaced.
     pub drive: String,
-    /// Whether all ran at half of its maximum, as the user gave no rate.
+    /// Whether all ran at half of its maximum, as neither the user nor a limit gives a rate.
     pub at_half_of_its_maximum: bool,
     /// Replacements, the best first.
     pub others: Vec<Likeness>,

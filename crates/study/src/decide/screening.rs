@@ -11,7 +11,7 @@
 
 use model::Span;
 
-use super::choose::{CLOSE, Candidate, ChooseRequest, Measure};
+use super::choose::{Candidate, ChooseRequest, Measure};
 use super::likeness;
 use super::slc;
 use super::work::{self, Conditions};
@@ -61,8 +61,9 @@ fn variation(ios: f64) -> f64 {
     3.0 / libm::sqrt(ios.max(1.0))
 }
 
-/// Checks whether a limit is missed so clearly that longer runs do not change it. The capacity does not depend on a run;
-/// of the others, with fewer than [`ENOUGH`] I/Os, no miss is clear. `offered` is the arrival rate in I/Os per second, if the load has one.
+/// Checks whether a limit is missed so clearly that longer runs do not change it. No run changes the capacity. With
+/// fewer than [`ENOUGH`] I/Os, no miss of another limit is clear. `offered` is the arrival rate in I/Os per second, if
+/// the load has one.
 pub fn misses(one: &Candidate, offered: Option<f64>) -> bool {
     let limits = one.readings.iter();
     let mut missed = limits.filter(|it| it.met == Some(false));
@@ -174,12 +175,25 @@ pub fn contenders(candidates: &[Candidate], offered: Option<f64>) -> Vec<bool> {
 /// Returns for each candidate whether it was screened and must run in full to find the replacement of `wanted`.
 ///
 /// The drive `wanted` itself runs, and first the drives with the smallest deficits. If some of them meet the limits,
-/// each other drive runs that lacks no more than the best of them. Drives that clearly miss a limit run only if all do.
-pub fn replacements(candidates: &[Candidate], wanted: &str, offered: Option<f64>) -> Vec<bool> {
-    let Some(replaced) = candidates.iter().find(|one| one.drive == wanted) else {
+/// each other drive runs whose deficit is at most [`NEAR`] times that of the best of them. That is the deficit if both
+/// latencies are [`NEAR_ABOVE`] times too high in the short run; the other figures hardly change. `shorts` are the short
+/// runs of all drives, since only deficits of short runs are comparable. Drives that clearly miss a limit run only if
+/// all do.
+pub fn replacements(
+    candidates: &[Candidate],
+    shorts: &[Candidate],
+    wanted: &str,
+    offered: Option<f64>,
+) -> Vec<bool> {
+    let of = |all: &'_ [Candidate], name: &str| all.iter().position(|one| one.drive == name);
+    let (Some(replaced), Some(briefly)) = (of(candidates, wanted), of(shorts, wanted)) else {
         return contenders(candidates, offered);
     };
-    let deficit = |at: usize| likeness::deficit(replaced, &candidates[at]);
+    let in_full = |at: usize| likeness::deficit(&candidates[replaced], &candidates[at]);
+    let deficit = |at: usize| {
+        let short = of(shorts, &candidates[at].drive).map(|at| &shorts[at]);
+        likeness::deficit(&shorts[briefly], short.unwrap_or(&candidates[at]))
+    };
     let others = (0..candidates.len()).filter(|&at| candidates[at].drive != wanted);
     let (screened, full): (Vec<usize>, Vec<usize>) =
         others.partition(|&at| candidates[at].screened);
@@ -192,8 +206,12 @@ pub fn replacements(candidates: &[Candidate], wanted: &str, offered: Option<f64>
     }
     open.sort_by(|&a, &b| deficit(a).total_cmp(&deficit(b)));
     let met = full.into_iter().filter(|&at| candidates[at].is_met());
-    match met.map(deficit).min_by(f64::total_cmp) {
-        Some(best) => open.retain(|&at| deficit(at) <= best * (1.0 + CLOSE)),
+    match met.min_by(|&a, &b| in_full(a).total_cmp(&in_full(b))) {
+        Some(best) => {
+            let bound = in_full(best).max(deficit(best)) * NEAR;
+            let more = |at: usize| 1.0 + variation(completed(&candidates[at]));
+            open.retain(|&at| deficit(at) <= bound * more(at));
+        }
         None => open.truncate(CLOSEST),
     }
     let runs = |at: usize| {

@@ -27,6 +27,17 @@ use super::syncs::Syncs;
 use super::tally::Tally;
 use crate::review::{UserWorkload, Workload};
 
+/// Jobs of a load that have a rate or pauses of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OwnPace {
+    /// No job: the drive or a requested rate sets the rate.
+    NoJob,
+    /// Some jobs; the drive sets the rate of the others.
+    SomeJobs,
+    /// All jobs; also a trace.
+    AllJobs,
+}
+
 /// Default maximum of the counted time of a job.
 const USUAL: Span = Span::from_ms(500);
 /// Default maximum of the counted time for a log: three transaction groups.
@@ -368,6 +379,21 @@ impl Load {
     /// Returns the total arrival rate in IOPS, if one was requested.
     pub fn offered_iops(&self) -> Option<f64> {
         self.offered_iops
+    }
+
+    /// Returns which jobs of the load have a rate or pauses of their own, if no rate was requested. Not covered: the
+    /// recorded times of a log of I/Os (`read_iolog`).
+    pub fn own_pace(&self) -> OwnPace {
+        let Workload::Jobs(jobs) = &self.yours.workload else {
+            return OwnPace::AllJobs;
+        };
+        let has = |job: &&Job| job.think.is_some() || job.rate.iter().any(Option::is_some);
+        match jobs.iter().filter(has).count() {
+            _ if self.offered_iops.is_some() => OwnPace::NoJob,
+            0 => OwnPace::NoJob,
+            some if some < jobs.len() => OwnPace::SomeJobs,
+            _ => OwnPace::AllJobs,
+        }
     }
 
     /// Returns the mean bytes of the arriving I/Os, if a rate was requested.

@@ -196,28 +196,51 @@ fn a_run_without_figures_excludes_nothing() {
     assert_eq!(contenders(&[best, empty], None), [true, true]);
 }
 
-/// The drive that is replaced and those that lack least run in full; then each that lacks no more than the best of them.
+/// The drive that is replaced and those that lack least run in full; then each whose deficit is near that of the best.
 #[test]
 fn replacements_that_lack_least_run_in_full() {
     let mut all = vec![ran("gone", 100.0, 100.0, 5.0)];
     for at in 0..12 {
-        all.push(ran("x", 100.0, 110.0 + 10.0 * f64::from(at), 5.0));
+        let name = format!("drive {at}");
+        all.push(ran(&name, 100.0, 110.0 + 10.0 * f64::from(at), 5.0));
     }
-    let first = replacements(&all, "gone", None);
+    let shorts = all.clone();
+    let first = replacements(&all, &shorts, "gone", None);
     assert!(first[..=CLOSEST].iter().all(|runs| *runs), "{first:?}");
     assert!(!first[CLOSEST + 1..].iter().any(|runs| *runs), "{first:?}");
     // In full, all are slower than in their short runs.
     all[0] = in_full(all[0].clone(), true);
     for one in &mut all[1..=CLOSEST] {
-        *one = in_full(ran("x", 100.0, 205.0, 5.0), true);
+        *one = in_full(ran(&one.drive, 100.0, 205.0, 5.0), true);
     }
-    let second = replacements(&all, "gone", None);
+    let second = replacements(&all, &shorts, "gone", None);
     let runs: Vec<usize> = (0..all.len()).filter(|&at| second[at]).collect();
     assert_eq!(runs, [9, 10, 11, 12]);
     for one in &mut all[9..] {
         *one = in_full(one.clone(), true);
     }
-    assert_eq!(replacements(&all, "gone", None), [false; 13]);
+    assert_eq!(replacements(&all, &shorts, "gone", None), [false; 13]);
+}
+
+/// A p99 that is 1.3 times too high in the short run does not exclude the nearest replacement.
+#[test]
+fn a_replacement_that_is_near_the_best_in_its_short_run_runs_in_full() {
+    let latencies = [[100.0; 9].as_slice(), &[130.0, 400.0]].concat();
+    let shorts: Vec<Candidate> = latencies
+        .iter()
+        .enumerate()
+        .map(|(at, latency)| ran(&format!("drive {at}"), 100.0, *latency, 5.0))
+        .collect();
+    let mut all = shorts.clone();
+    for one in &mut all[..9] {
+        *one = in_full(one.clone(), true);
+    }
+    let runs = replacements(&all, &shorts, "drive 0", None);
+    assert_eq!(runs[9..], [true, false]);
+    // Full runs in which the drive that is replaced is twice as slow do not make the others look better.
+    all[0].p99_us = Some(200.0);
+    let runs = replacements(&all, &shorts, "drive 0", None);
+    assert_eq!(runs[9..], [true, false]);
 }
 
 /// A capacity is known without a run: a drive that is slightly too small cannot meet the limit.

@@ -11,6 +11,8 @@ use super::headline::{first_that_fits, short, the_model};
 
 /// Factor by which a fresh drive must be faster for the line to begin with the steady state.
 const FRESH_IS_FASTER: f64 = 1.5;
+/// Factor between the rates of a run and the model from which the model is not taken to be too slow (assumed).
+const TOO_FAST: f64 = 3.0;
 /// Share of the rating at and above which a run needs no reason for being slower than a fresh drive.
 const AT_RATING: f64 = 0.9;
 
@@ -115,14 +117,18 @@ fn faster(answer: &ExplainAnswer, model: &ModelComparison, named: &str) -> Vec<S
         false => "another drive, or a cache in front of it",
     };
     let exceeds = model.gap.exceeds.as_ref();
+    let slow = match exceeds.is_none() && model.gap.of_model < TOO_FAST {
+        true => ", or a model that is too slow here",
+        false => "",
+    };
     let limit = exceeds.and_then(|it| {
         let times = digits(it.times?);
         Some(format!(", and {times} times what {} allows", it.what))
     });
     let limit = limit.unwrap_or_default();
     vec![
-        format!("{}{limit}: {causes}", distance(model, named)),
-        format!("{}: {causes}", distance(model, "the model")),
+        format!("{}{limit}: {causes}{slow}", distance(model, named)),
+        format!("{}: {causes}{slow}", distance(model, "the model")),
     ]
 }
 

@@ -207,12 +207,12 @@ fn after_errors(answer: &FleetAnswer, first: &FleetDrive, name: &str, sentence: 
     };
     let lead = format!("{name} has reported {} media errors.", errors(Some(many)));
     let end = first.end();
-    let end = end.filter(|(_, end)| end.years.is_some_and(|years| years > 0.0));
-    let brief = end.map(|(_, end)| {
-        format!(
+    let brief = end.and_then(|(_, end)| match end.years? > 0.0 {
+        true => Some(format!(
             "{lead} It ends in {} at its mean rate.",
             years_in_words(end)
-        )
+        )),
+        false => Some(format!("{lead} It is past its end.")),
     });
     let whole = format!("{lead} {sentence}");
     std::iter::once(whole)
@@ -449,6 +449,20 @@ mod tests {
             "{all}"
         );
         true
+    }
+
+    /// An end that is reached already stays in the line after media errors, however long the names are.
+    #[test]
+    fn an_end_that_is_reached_follows_media_errors() {
+        let drive = r#"{"device":{"name":"/dev/nvme0","protocol":"NVMe"},"model_name":"TESTMAKER DATACENTER SERIES 9000 NVME","serial_number":"AAAA0001","smartctl":{"exit_status":0},"nvme_smart_health_information_log":{"percentage_used":5,"data_units_written":1300000000,"power_on_hours":8760,"temperature":30,"available_spare":100,"media_errors":431}}"#;
+        let all = format!("[{}]", [drive; 12].join(","));
+        let [first, ..] = printed(all.as_bytes()).expect("twelve drives");
+        assert!(
+            first.contains(" has reported 431 media errors. "),
+            "{first}"
+        );
+        assert!(first.contains("is past its"), "{first}");
+        assert!(first.chars().count() <= LINE, "{first}");
     }
 
     /// Files that are truncated, or have changed digits, quotes and parts, are rejected or printed within the limits.

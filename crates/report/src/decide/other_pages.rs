@@ -177,13 +177,16 @@ fn figure_name(figure: &str) -> String {
 
 /// Returns the page on data loss: the time between losses by usable capacity.
 pub(super) fn odds(answers: &[OddsAnswer], words: &PageText) -> String {
-    let losses = of_odds("time between data losses", answers, |one| {
+    let losses = of_odds("time between losses of the pool", answers, |one| {
         Some(one.losses[0])
+    });
+    let crashes = of_odds("time between losses by crash", answers, |one| {
+        Some(one.crash_losses?[0])
     });
     let sectors = of_odds("time between unreadable sectors", answers, |one| {
         Some(one.unreadable?[0])
     });
-    let figures: Vec<PageFigure> = [losses, sectors].into_iter().flatten().collect();
+    let figures: Vec<PageFigure> = [losses, crashes, sectors].into_iter().flatten().collect();
     page(words, &figures)
 }
 

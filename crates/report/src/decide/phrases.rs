@@ -27,11 +27,11 @@ pub(super) fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> 
     // Of a drive with a short run only, it is unknown whether it meets the limits.
     let short = answer.candidates.iter().filter(|one| one.screened).count();
     if short > 0 {
-        let which = match meet {
-            1 => String::from("the only one run in full"),
-            _ => format!("the best of the {meet} run in full"),
+        let full = answer.candidates.len() - short;
+        return match meet {
+            1 => format!("the only one (of {full} run in full) {what}"),
+            _ => format!("the best of the {meet} (of {full} run in full) {what}"),
         };
-        return format!("{which} {what}; {short} were not");
     }
     match meet {
         1 => format!("the only one (of {all}) {what}"),

@@ -35,7 +35,7 @@ pub(super) fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
     {
         dated[0] = format!("{} ({})", dated[0], years_of(ends));
     }
-    let brief = brief.text();
+    let brief = format!("{}{}", brief.text(), briefly_used_up(request, &all));
     let head = |names: &[String]| match short_lived {
         true => none_lasts(request, &names.join(" or "), best.value),
         false => format!(
@@ -125,6 +125,19 @@ fn briefly_worn(request: &ChooseRequest, all: &[&Candidate], by: Measure) -> Bri
     }
 }
 
+/// Returns how many tied candidates use up their cycles within the requested years and much before their rating.
+fn briefly_used_up(request: &ChooseRequest, all: &[&Candidate]) -> String {
+    let used = all
+        .iter()
+        .filter(|one| cycles_used_up(&one.parts, request.years).is_some());
+    let term = digits(request.years);
+    match used.count() {
+        0 => String::new(),
+        1 => format!(" One of them uses up its cycles within {term} years."),
+        some => format!(" {some} of them use up their cycles within {term} years."),
+    }
+}
+
 /// Returns a range of years as text; a common unit is printed once.
 fn from_to(shortest: f64, longest: f64) -> String {
     let (least, most) = (years_of(shortest), years_of(longest));
@@ -168,9 +181,9 @@ pub(super) fn at_own_maximum(
 
 /// Returns which of the drives in the verdict do not last the requested years.
 pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
-    // That verdict already states it.
+    // That verdict already states the end by the rating.
     if best.by == Measure::Years {
-        return String::new();
+        return cycles(request, answer, best);
     }
     let term = digits(request.years);
     // Checkpoints and backups are bursts: nobody writes sequentially for years.

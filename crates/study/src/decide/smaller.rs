@@ -11,13 +11,15 @@
 use catalogue::DriveSheet;
 use model::media::Medium;
 use tier::DriveConfig;
-use workload::job::{Extent, Job, Mix, Rate};
+use workload::job::{Distribution, Extent, Job, Mix, Rate};
 
 use super::fill;
-use super::rate::written_bytes;
+use super::rate::{mean_bytes, written_bytes};
 
 /// Maximum share of the smaller drive that a run may write.
 const WRITTEN: f64 = 0.1;
+/// Maximum share of the smaller drive that jobs may read which end when their range is read.
+const READ: f64 = 0.5;
 
 /// Checks whether the jobs' addresses scale with the drive.
 pub(super) fn is_relative(jobs: &[Job]) -> bool {
@@ -25,7 +27,10 @@ pub(super) fn is_relative(jobs: &[Job]) -> bool {
     jobs.iter().all(|job| {
         let size = job.size.as_ref().is_none_or(scales);
         let offsets = scales(&job.offset) && scales(&job.offset_increment);
+        let absolute = |it: &Distribution| matches!(it, Distribution::ZonedAbsolute(_));
         size && offsets
+            && job.strided.is_none()
+            && !job.distribution.iter().any(absolute)
             && job.io_size.is_none()
             && job.filesize.is_none()
             && job.number_ios.is_none()
@@ -52,7 +57,16 @@ pub(super) fn for_few_writes(drive: &DriveSheet, jobs: &[Job], seconds: f64) -> 
         Some(each * f64::from(job.numjobs) * written_bytes(job))
     });
     let rate: f64 = rates.sum::<Option<f64>>()?;
-    let fits = rate * seconds <= WRITTEN * fill::SMALL as f64;
+    let reads = jobs
+        .iter()
+        .filter(|job| job.mix == Mix::Read && !job.time_based);
+    let rates = reads.map(|job| {
+        let each = job.rate[0].and_then(Rate::iops)?;
+        Some(each * f64::from(job.numjobs) * mean_bytes(&job.block_sizes[0]))
+    });
+    let read: f64 = rates.sum::<Option<f64>>()?;
+    let small = fill::SMALL as f64;
+    let fits = rate * seconds <= WRITTEN * small && read * seconds <= READ * small;
     (fits && is_relative(jobs)).then(|| shrunk(drive))
 }
 
@@ -83,6 +97,23 @@ mod tests {
         for drive in ["p4800x-375", "p3700-1600", "mirror(2*990pro-2000)"] {
             assert_eq!(has(drive, "oltp", 5.0, 13_200.0), None, "{drive}");
         }
+        // 12 reads of 128 KiB a second: the smaller drive is read once in 3 hours.
+        let reads = |text: &str| {
+            let load = Load::of_text("a job", format!("[a]\nrw=randread\nbs=128k\n{text}"));
+            let load = load.expect("fio's words").at_rate(OfferedRate::Iops(12.0));
+            let load = load.expect("a rate");
+            let Workload::Jobs(jobs) = &load.user_workload().workload else {
+                panic!("jobs")
+            };
+            let sheet = catalogue::drive("990pro-2000").expect("built in");
+            for_few_writes(&sheet, jobs, 13_200.0).is_some()
+        };
+        assert!(!reads(""));
+        assert!(reads("time_based=1\nruntime=20000\n"));
+        let zones = "time_based=1\nruntime=20000\nrandom_distribution=zoned_abs:60/20g:40/40g\n";
+        assert!(!reads(zones));
+        let strided = "time_based=1\nruntime=20000\nzonemode=strided\nzonesize=1g\nzonerange=2g\n";
+        assert!(!reads(strided));
         // The log's range is in bytes.
         assert_eq!(has("990pro-2000", "wal", 5.0, 100.0), None);
     }

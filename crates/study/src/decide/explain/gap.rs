@@ -20,7 +20,7 @@ use crate::review::results::rounded;
 pub struct RateGap {
     /// Measured rate divided by that of the model with the options of the run.
     pub of_model: f64,
-    /// Whether the rate is at least [`FAR`] times every simulated one.
+    /// Whether the rate is at least [`FAR`] times every simulated one and above the drive's rating, or exceeds a limit.
     pub beyond_model: bool,
     /// Limit of the drive that the rate exceeds; null if it exceeds none of those that are checked.
     pub exceeds: Option<ExceededLimit>,
@@ -41,6 +41,8 @@ pub struct ExceededLimit {
 pub const FAR: f64 = 1.5;
 /// Factor by which a measured value must exceed a limit, because the limits are approximate.
 const OVER: f64 = 1.1;
+/// Share of its rating up to which the drive itself may be as fast (assumed): good samples exceed their data sheet.
+const OF_RATING: f64 = 1.1;
 /// Random I/Os per turn of a disk above which the rotation is named as a limit (assumed).
 const PER_TURN: f64 = 10.0;
 
@@ -57,6 +59,15 @@ impl RateGap {
             of_model: rounded(facts.iops / as_asked.max(1e-9)),
             beyond_model: is_far || exceeds.is_some(),
             exceeds,
+        }
+    }
+
+    /// Attributes a rate up to the drive's rating to the drive, however slow the model is.
+    pub(super) fn with_rating(self, measured: f64, rating: Option<f64>) -> RateGap {
+        let is_rated = rating.is_some_and(|rating| measured <= OF_RATING * rating);
+        RateGap {
+            beyond_model: self.exceeds.is_some() || (self.beyond_model && !is_rated),
+            ..self
         }
     }
 }
@@ -166,6 +177,21 @@ mod tests {
         assert!(!gap_of(1.7e6).beyond_model);
         let run = facts("randwrite", 450_000.0, 4096.0);
         assert!(!gap("970evo-1000", &run, &[36_100.0, 451_000.0]).beyond_model);
+    }
+
+    /// The model of the P3700 800 GB writes at 1250 MB/s; its data sheet has 1900 MB/s.
+    #[test]
+    fn a_drive_may_be_as_fast_as_its_rating() {
+        let run = facts("write", 1.9e9 / 131_072.0, 131_072.0);
+        let of = |rating: Option<f64>| {
+            let gap = gap("p3700-800", &run, &[1.25e9 / 131_072.0]);
+            gap.with_rating(run.iops, rating).beyond_model
+        };
+        assert!(of(None) && of(Some(1.7e9 / 131_072.0)));
+        assert!(!of(Some(1.9e9 / 131_072.0)));
+        let run = facts("randread", 6.0e6, 4096.0);
+        let over = gap("990pro-2000", &run, &[1.2e6]);
+        assert!(over.with_rating(6.0e6, Some(7e6)).beyond_model, "the link");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::seed::SeedArg;
 Examples:
   drivelab odds 'mirror(2*p4801x-100)' 'stripe(2*p4801x-100)' p4801x-100
   drivelab odds 'raid5(6*exos-x18-16tb)' 'raid6(6*exos-x18-16tb)' --replace-after 72h
+  drivelab odds 'raidz(6*exos-x18-16tb; parity=2)' 'mirror(2*exos-x18-16tb)' --years 5
   drivelab odds s2-slog --afr 1% --afr p4801x-100=0.2%
 
 The loss rule of a pool (`drivelab show POOL`) lists the sets of drives whose joint failure loses data. Annual failure \
@@ -41,6 +42,10 @@ pub(crate) struct Args {
     /// Power failures and crashes of the machine per year
     #[arg(long, value_name = "N", default_value_t = odds::CRASHES, value_parser = odds::crashes)]
     crashes: f64,
+
+    /// Also print the probability of a loss within this number of years
+    #[arg(long, value_name = "YEARS", value_parser = odds::years)]
+    years: Option<f64>,
 
     /// Host on which a rebuild runs: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
@@ -69,6 +74,7 @@ impl From<&Args> for Odds {
             replace_after: args.replace_after.clone(),
             afr: args.afr.clone(),
             crashes: args.crashes,
+            years: args.years,
             host: args.host.clone(),
             seed: args.seed.seed,
         }

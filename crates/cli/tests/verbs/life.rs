@@ -168,6 +168,88 @@ fn media_errors_of_a_real_drive_come_first() {
     assert!(first.contains("4 years"), "{first}");
 }
 
+/// Heat and few spare blocks are in the first line as well; a healthy drive has none of these words.
+#[test]
+fn heat_and_few_spare_blocks_of_a_real_drive_come_first() {
+    let healthy = std::fs::read_to_string(seed("smartctl-nvme.json")).expect("a seed");
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let path = folder.path().join("s.json");
+    let first_line = |changes: &[(&str, &str)]| {
+        let mut found = healthy.clone();
+        for (from, to) in changes {
+            assert!(found.contains(from), "{from}");
+            found = found.replace(from, to);
+        }
+        std::fs::write(&path, found).expect("a folder of our own");
+        let output = drivelab(&["life", "--smart", path.to_str().expect("UTF-8")]);
+        let lines = text(&output.stdout).lines().next().unwrap_or_default();
+        assert!(lines.chars().count() <= 160, "{lines}");
+        lines.to_owned()
+    };
+    let name = "Samsung SSD 980 PRO 1TB …001A";
+    let plain = first_line(&[]);
+    assert!(plain.starts_with(&format!("{name} ends in ")), "{plain}");
+    let hot = ("\"temperature\": 41", "\"temperature\": 83");
+    let current = ("\"current\": 41", "\"current\": 83");
+    let warned = ("\"critical_warning\": 0", "\"critical_warning\": 2");
+    let spare = ("\"available_spare\": 100", "\"available_spare\": 14");
+    let critical = ("\"critical_comp_time\": 0", "\"critical_comp_time\": 95");
+    let warm = ("\"warning_temp_time\": 0", "\"warning_temp_time\": 20000");
+    let brief = ("\"warning_temp_time\": 0", "\"warning_temp_time\": 20");
+    let errors = ("\"media_errors\": 0", "\"media_errors\": 431");
+    for (changes, expected) in [
+        (vec![hot, current], "is at 83 °C."),
+        (
+            vec![hot, current, warned],
+            "is at 83 °C, outside its thresholds.",
+        ),
+        (
+            vec![spare],
+            "has 14 % of its spare blocks left (threshold 10 %).",
+        ),
+        (
+            vec![critical],
+            "was above its critical temperature for 95 min",
+        ),
+        (
+            vec![warm],
+            "was above its warning temperature for 13 d 21 h.",
+        ),
+        (
+            vec![errors, hot, current],
+            "has reported 431 media errors; is at 83 °C.",
+        ),
+    ] {
+        let line = first_line(&changes);
+        assert!(line.starts_with(&format!("{name} {expected}")), "{line}");
+        assert!(line.contains("4 years"), "{line}");
+    }
+    // 20 of 1,051,200 minutes.
+    assert_eq!(first_line(&[brief]), plain);
+}
+
+/// Nobody writes checkpoints without pause, so the years are at a rate that no drive sees; a mean rate has no such words.
+#[test]
+fn years_at_a_load_of_bursts_are_without_pause() {
+    let line = |more: &[&str]| {
+        let asked = [
+            "life",
+            "d7-p5600-1600",
+            "--seeds",
+            "1",
+            "--runtime",
+            "100ms",
+        ];
+        let output = drivelab(&[&asked, more].concat());
+        let line = text(&output.stdout).lines().next().unwrap_or_default();
+        line.to_owned()
+    };
+    let burst = line(&["--load", "checkpoint-save"]);
+    assert!(burst.contains(" at this load without pause: "), "{burst}");
+    let mean = line(&["--writes", "20MB/s", "--rw", "write", "--bs", "1m"]);
+    assert!(mean.contains(" at this load: "), "{mean}");
+}
+
 /// The real drive that ends first is first in the sentence, the table, JSON and CSV. 200 of 600 TB in 2 years leave 4
 /// years; Percentage Used 50 in a year leaves one year.
 #[test]
@@ -201,7 +283,7 @@ fn life_of_real_drives_names_the_one_that_ends_first() {
     let first = said.lines().next().expect("a line");
     assert_eq!(
         first,
-        "TESTMAKER B …0002 ends first of 7, in 1 year (0.961 to 1.04) powered on at its mean rate: Percentage Used is 50 % after 8760 hours."
+        "TESTMAKER B …0002 ends first of 7, in 1 year (0.961 to 1.04) powered on at its mean rate: Percentage Used is 50 % after 8760 hours. 1 other drive has warnings."
     );
     assert!(first.chars().count() <= 160);
     for table in said.split("\n\n").skip(1).take(2) {

@@ -74,6 +74,28 @@ fn the_buffer_of_a_large_drive_is_not_a_fast_region() {
     assert!((fast / 1650.0 - 1.0).abs() < 0.1, "{fast}");
 }
 
+/// Drives without a pSLC cache whose buffer is full only after several pieces: one drive each by its sequential rating in
+/// MB/s, and the P4608, which is two drives in one.
+#[test]
+fn a_buffer_that_fills_slowly_is_no_fast_region() {
+    let drives = [
+        ("9200max-3200", 2300.0),
+        ("d7-p5510-3840", 3500.0),
+        ("p4610-1600", 2080.0),
+        ("pm963-1920", 1200.0),
+        ("p4608-6400", 3800.0),
+    ];
+    let names: Vec<&str> = drives.iter().map(|drive| drive.0).collect();
+    let (code, found) = json(&[&["fill"], &names[..], &["--used", "50", "--seeds", "1"]].concat());
+    assert_eq!(code, Some(0));
+    for (index, (name, rate)) in drives.into_iter().enumerate() {
+        let at = &found["answers"][index]["at"][0];
+        assert!(at["falls_off"].is_null(), "{name}: {at}");
+        let fast = at["fast_mb_s"][0].as_f64().expect("a rate");
+        assert!((fast / rate - 1.0).abs() < 0.15, "{name}: {fast}");
+    }
+}
+
 #[test]
 fn a_desktop_drive_falls_off_sooner_the_fuller_it_is() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");

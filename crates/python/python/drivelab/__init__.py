@@ -657,6 +657,7 @@ def odds(
     replace_after: str = _ODDS["replace_after"],
     afr: str | _Iterable[str] | dict[str, str] | None = None,
     crashes: float = _ODDS["crashes"],
+    years: float | None = _ODDS["years"],
     host: str = _ODDS["host"],
     seed: int = _ODDS["seed"],
 ) -> Answer:
@@ -664,7 +665,7 @@ def odds(
 
     ``replace_after``: time until a failed drive is replaced ("0h" with a hot spare). ``afr``: the share of drives that fail in a
     year, of all ("1%"), by drive ({"p4801x-100": "0.2%"}), or both (["1%", "p4801x-100=0.2%"]). ``crashes``: how often the
-    machine itself fails in a year.
+    machine itself fails in a year. ``years``: also compute the probability of a loss within this number of years.
 
     >>> import drivelab as dl
     >>> both = dl.odds(["p4801x-100", "mirror(2*p4801x-100)"]).json()["answers"]
@@ -677,7 +678,7 @@ def odds(
         rates = [afr]
     else:
         rates = list(afr or ())
-    return _ask("odds", drives, replace_after=replace_after, afr=rates, crashes=crashes, host=host, seed=seed)
+    return _ask("odds", drives, replace_after=replace_after, afr=rates, crashes=crashes, years=years, host=host, seed=seed)
 
 
 def life(

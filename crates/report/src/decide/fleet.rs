@@ -170,7 +170,7 @@ pub fn answer(answer: &FleetAnswer) -> String {
             }
         }
     };
-    let sentence = after_errors(answer, first, &name, sentence);
+    let sentence = after_warnings(answer, first, &name, sentence);
     let sentence = match answer.unreadable.len() {
         0 => sentence,
         count => {
@@ -188,35 +188,54 @@ pub fn answer(answer: &FleetAnswer) -> String {
     }
 }
 
-/// Returns the sentence on the first drive after one on media errors, if there are any: they matter more than wear.
-fn after_errors(answer: &FleetAnswer, first: &FleetDrive, name: &str, sentence: String) -> String {
-    let errors_of = |one: &FleetDrive| one.health.media_errors.filter(|count| *count >= 1.0);
+/// Returns the sentence on the first drive after its warnings (media errors, heat, spare blocks): they matter more than
+/// wear. Warnings of other drives are counted after the sentence.
+fn after_warnings(
+    answer: &FleetAnswer,
+    first: &FleetDrive,
+    name: &str,
+    sentence: String,
+) -> String {
     if first.failed.is_some() {
         return sentence;
     }
     let fits = |text: &String| text.chars().count() <= LINE;
-    let Some(many) = errors_of(first) else {
-        let count = answer.drives.iter().filter(|one| errors_of(one).is_some());
-        let note = match count.count() {
-            0 => return sentence,
-            1 => String::from("1 drive has reported media errors."),
-            many => format!("{many} drives have reported media errors."),
+    let Some(main) = first.warnings.first() else {
+        let warned = answer.drives.iter();
+        let warned = warned.filter(|one| !one.warnings.is_empty() && one.failed.is_none());
+        let warned: Vec<&FleetDrive> = warned.collect();
+        let Some(one) = warned.first() else {
+            return sentence;
         };
-        let both = format!("{sentence} {note}");
-        return if fits(&both) { both } else { sentence };
+        let notes = match warned.len() {
+            1 => vec![
+                format!("{} {}.", full_name(one), one.warnings.join("; ")),
+                format!("1 other drive {}.", one.warnings[0]),
+                String::from("1 other drive has warnings."),
+            ],
+            many => vec![format!(
+                "{many} others have media errors, heat or few spares."
+            )],
+        };
+        let both = notes.iter().map(|note| format!("{sentence} {note}"));
+        return both.into_iter().find(fits).unwrap_or(sentence);
     };
-    let lead = format!("{name} has reported {} media errors.", errors(Some(many)));
+    let all = format!("{name} {}.", first.warnings.join("; "));
+    let lead = format!("{name} {main}.");
     let end = first.end();
-    let brief = end.and_then(|(_, end)| match end.years? > 0.0 {
+    let end = end.and_then(|(_, end)| match end.years? > 0.0 {
         true => Some(format!(
-            "{lead} It ends in {} at its mean rate.",
+            "It ends in {} at its mean rate.",
             years_in_words(end)
         )),
-        false => Some(format!("{lead} It is past its end.")),
+        false => Some(String::from("It is past its end.")),
     });
-    let whole = format!("{lead} {sentence}");
-    std::iter::once(whole)
-        .chain(brief)
+    let brief = |lead: &str| end.as_ref().map(|end| format!("{lead} {end}"));
+    let whole = [format!("{all} {sentence}")].into_iter();
+    whole
+        .chain(brief(&all))
+        .chain([all.clone()])
+        .chain(brief(&lead))
         .find(fits)
         .unwrap_or(lead)
 }

@@ -1,5 +1,7 @@
 //! First lines of answers: the verdict on a drive, with its strongest caveat, in at most [`LENGTH`] characters.
 
+use study::decide::life::LifeAnswer;
+
 /// Maximum characters of a first line.
 pub const LENGTH: usize = 160;
 
@@ -57,6 +59,14 @@ pub(super) fn the_model(model: &str) -> String {
 /// Returns a name with the note of [`untested`].
 pub(super) fn named(drive: &str, model: &str) -> String {
     format!("{}{}", short(drive), untested(model))
+}
+
+/// Returns what the years at a load of bursts presuppose: checkpoints and backups have pauses between them.
+pub(super) fn pause(answer: &LifeAnswer) -> &'static str {
+    match answer.load.as_ref().is_some_and(|load| load.is_burst) {
+        true => " without pause",
+        false => "",
+    }
 }
 
 /// Returns names as a list: the first `shown` of them, and the number of the others.

@@ -7,7 +7,7 @@ use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, count, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::headline::{first_that_fits, named, short, some_of};
+use super::headline::{first_that_fits, named, pause, short, some_of};
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, range, seeds};
 
@@ -64,9 +64,10 @@ fn answer(answer: &LifeAnswer) -> String {
         ]);
     };
     let term = digits(answer.years);
+    let pause = pause(answer);
     let verdict = match is_lasting {
-        true => format!("{name}{first} lasts the {term} years at this load"),
-        false => format!("{name}{first} does not last {term} years at this load"),
+        true => format!("{name}{first} lasts the {term} years at this load{pause}"),
+        false => format!("{name}{first} does not last {term} years at this load{pause}"),
     };
     let rated = until_rating(part);
     if let Some((worn, days)) = cycles_end_first(&answer.parts, answer.years) {
@@ -134,7 +135,8 @@ fn cycles_first(
         _ => "rated bytes",
     };
     let years = worn.years_to_rating().map_or_else(String::new, years_of);
-    let head = format!("{name}: its {assumed} cycles{whose} last {days} at this load");
+    let pause = pause(answer);
+    let head = format!("{name}: its {assumed} cycles{whose} last {days} at this load{pause}");
     first_that_fits([
         format!("{head}{amplification}, the {rating} {years}.{slower}"),
         format!("{head}, the {rating} {years}.{slower}"),

@@ -36,25 +36,61 @@ fn range([_, least, greatest]: PerYear) -> Option<String> {
     (years(least) != years(greatest) && unit != "never").then(|| format!("{from} to {to}"))
 }
 
-/// Returns the number of times in a year that some blocks are lost: to a crash, or to a rebuild that meets an unreadable
-/// sector.
-fn blocks(answer: &OddsAnswer) -> Option<f64> {
-    let each = [answer.crash_losses, answer.unreadable];
-    let rates = each.into_iter().flatten().map(|rates| rates[0]);
-    rates.reduce(|sum, more| sum + more)
+/// Returns a probability as text: percent, or one in a number that is too large for percent.
+fn chance(share: f64) -> String {
+    match 1.0 / share {
+        none if none.is_infinite() => String::from("0 %"),
+        more if more >= 1e12 => String::from("under 1 in 10^12"),
+        more if more >= 1e9 => format!("1 in {} billion", digits(more / 1e9)),
+        more if more >= 1e6 => format!("1 in {} million", digits(more / 1e6)),
+        more if more >= 1e4 => format!("1 in {}", digits(text::digits::rounded(more, 3))),
+        _ => format!("{} %", digits(100.0 * share)),
+    }
+}
+
+/// Returns the probabilities over the requested years in a sentence.
+fn over_years(name: &str, answer: &OddsAnswer) -> Option<String> {
+    let over = answer.over?;
+    let pool = match answer.some_blocks() {
+        Some(_) => "the pool is lost",
+        None => "data are lost",
+    };
+    let span = |[typical, least, greatest]: [f64; 3]| match least == greatest {
+        true => chance(typical),
+        false => format!(
+            "{} ({} to {})",
+            chance(typical),
+            chance(least),
+            chance(greatest)
+        ),
+    };
+    let within = digits(over.years);
+    let [lost, brief] = [span(over.losses), chance(over.losses[0])];
+    let blocks = over.some_blocks.map_or_else(String::new, |blocks| {
+        format!(", some blocks with {}", chance(blocks[0]))
+    });
+    Some(first_that_fits([lost, brief].map(|lost| {
+        format!("{name}: within {within} years {pool} with a probability of {lost}{blocks}.")
+    })))
 }
 
 /// Returns the answer on one pool: when it is lost, and when some of its blocks are. Either alone would compare pools
-/// wrongly.
+/// wrongly. Probabilities over the requested years come first.
 pub fn answer(answer: &OddsAnswer) -> Vec<String> {
     let name = short(&answer.drive);
+    let over = over_years(&name, answer);
+    over.into_iter().chain([once(&name, answer)]).collect()
+}
+
+/// Returns the mean times between losses in a sentence.
+fn once(name: &str, answer: &OddsAnswer) -> String {
     let [typical, ..] = answer.losses;
     let once = match range(answer.losses) {
         Some(range) => format!("{} (range {range})", years(typical)),
         None => years(typical),
     };
-    let Some(blocks) = blocks(answer) else {
-        return vec![format!("{name}: data loss once in {once}.")];
+    let Some([blocks, ..]) = answer.some_blocks() else {
+        return format!("{name}: data loss once in {once}.");
     };
     let crash = answer.crash_losses.map_or(0.0, |rates| rates[0]);
     let why = match crash > blocks / 2.0 {
@@ -62,7 +98,7 @@ pub fn answer(answer: &OddsAnswer) -> Vec<String> {
         false => "unreadable sectors",
     };
     let blocks = years(blocks);
-    vec![first_that_fits([
+    first_that_fits([
         format!("{name}: the pool is lost once in {once}, some blocks once in {blocks} ({why})."),
         format!(
             "{name}: the pool is lost once in {}, some blocks once in {blocks} ({why}).",
@@ -72,7 +108,7 @@ pub fn answer(answer: &OddsAnswer) -> Vec<String> {
             "{name}: the pool is lost once in {}, some blocks once in {blocks}.",
             years(typical)
         ),
-    ])]
+    ])
 }
 
 /// Returns the cause of a loss as text.
@@ -103,7 +139,7 @@ fn or_none(rates: Option<PerYear>) -> String {
 
 /// Returns a table of the pools, and one of their drives.
 pub fn tables(answers: &[OddsAnswer]) -> Vec<AnswerTable> {
-    let columns = vec![
+    let mut columns = vec![
         AnswerColumn::words("pool"),
         AnswerColumn::figures("usable").headed("usable capacity"),
         AnswerColumn::figures("pool lost").headed("pool lost once in"),
@@ -112,6 +148,11 @@ pub fn tables(answers: &[OddsAnswer]) -> Vec<AnswerTable> {
         AnswerColumn::words("cause").headed("most frequent cause"),
         AnswerColumn::words("share").headed("its share"),
     ];
+    if let Some(over) = answers.iter().find_map(|answer| answer.over) {
+        let within = digits(over.years);
+        columns.push(AnswerColumn::figures(format!("pool in {within} y")));
+        columns.push(AnswerColumn::figures(format!("blocks in {within} y")));
+    }
     let mut pools = AnswerTable::new("Data loss of each pool", 1, columns);
     let columns = vec![
         AnswerColumn::words("drive"),
@@ -122,7 +163,7 @@ pub fn tables(answers: &[OddsAnswer]) -> Vec<AnswerTable> {
     let mut drives = AnswerTable::new("Failures and rebuilds of each drive", 1, columns);
     let mut listed: Vec<&str> = Vec::new();
     for answer in answers {
-        pools.add([
+        let mut cells = vec![
             short(&answer.drive),
             bytes_decimal(answer.usable_bytes as f64),
             years(answer.losses[0]),
@@ -130,7 +171,13 @@ pub fn tables(answers: &[OddsAnswer]) -> Vec<AnswerTable> {
             or_none(answer.unreadable),
             cause(&answer.cause),
             percent(Some(answer.cause.share), 0),
-        ]);
+        ];
+        if let Some(over) = answer.over {
+            let blocks = over.some_blocks;
+            cells.push(chance(over.losses[0]));
+            cells.push(blocks.map_or_else(|| String::from("-"), |blocks| chance(blocks[0])));
+        }
+        pools.add(cells);
         for repair in &answer.drives {
             if listed.contains(&&*repair.drive) {
                 continue;
@@ -155,7 +202,7 @@ pub fn method(
     width: Width,
 ) -> String {
     let how = format!(
-        "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"pool lost\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector; some blocks are lost. \"by crash\": the machine crashes {} a year. A RAID 5 or 6 that lacks a member then loses blocks that are being written (its write hole, unless its controller closes it). So does an intent log within {} s after its last device has failed. Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",
+        "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"pool lost\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector; some blocks are lost. \"by crash\": the machine crashes {} a year. A RAID 5 or 6 that lacks a member then loses blocks that are being written (its write hole, unless its controller closes it). So does an intent log within {} s after its last device has failed. {}Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",
         duration(3600.0 * request.replace_hours),
         request.host.id,
         match request.crashes {
@@ -163,6 +210,10 @@ pub fn method(
             times => format!("{} times", digits(times)),
         },
         digits(EXPOSED),
+        request.years.map_or_else(String::new, |years| format!(
+            "\"in {0} y\": the probability of at least one such loss within {0} years, at these rates. ",
+            digits(years)
+        )),
     );
     let mut lines = vec![paragraph("", &how, width)];
     let mut told: Vec<String> = Vec::new();
@@ -196,6 +247,7 @@ pub fn json(request: &OddsRequest, answers: &[OddsAnswer], command: &str) -> Val
     let asked = json!({
         "replace_hours": request.replace_hours,
         "crashes_per_year": request.crashes,
+        "years": request.years,
         "afr": afr,
         "host": request.host.id,
         "seed": request.seed,
@@ -215,6 +267,16 @@ mod tests {
         assert_eq!(years(1.0 / 12_345.0), "12,300 years");
         assert_eq!(years(1.0 / 3.2e6), "3.2 million years");
         assert_eq!(years(1e-15), "over 10^12 years");
+    }
+
+    #[test]
+    fn small_chances_are_one_in_a_number() {
+        assert_eq!(chance(0.0), "0 %");
+        assert_eq!(chance(0.0026), "0.26 %");
+        assert_eq!(chance(1.0 / 24_800.0), "1 in 24,800");
+        assert_eq!(chance(1.0 / 29e6), "1 in 29 million");
+        assert_eq!(chance(1.0 / 2.6e9), "1 in 2.6 billion");
+        assert_eq!(chance(1e-13), "under 1 in 10^12");
     }
 
     #[test]

@@ -175,18 +175,15 @@ fn figure_name(figure: &str) -> String {
     figure.replace("iops", "IOPS")
 }
 
-/// Returns the page on data loss: the time between losses by usable capacity.
+/// Returns the page on data loss: the time between losses of the pool, and of some blocks, by usable capacity.
 pub(super) fn odds(answers: &[OddsAnswer], words: &PageText) -> String {
     let losses = of_odds("time between losses of the pool", answers, |one| {
         Some(one.losses[0])
     });
-    let crashes = of_odds("time between losses by crash", answers, |one| {
-        Some(one.crash_losses?[0])
+    let blocks = of_odds("time between losses of some blocks", answers, |one| {
+        Some(one.some_blocks()?[0])
     });
-    let sectors = of_odds("time between unreadable sectors", answers, |one| {
-        Some(one.unreadable?[0])
-    });
-    let figures: Vec<PageFigure> = [losses, crashes, sectors].into_iter().flatten().collect();
+    let figures: Vec<PageFigure> = [losses, blocks].into_iter().flatten().collect();
     page(words, &figures)
 }
 

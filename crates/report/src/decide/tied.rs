@@ -6,7 +6,6 @@
 use study::decide::choose::{
     BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED,
 };
-use study::decide::slc::sequential_writes;
 use study::decide::slo::LimitMetric;
 use study::decide::work::OwnPace;
 use text::digits::{count, digits};
@@ -187,7 +186,7 @@ pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
     }
     let term = digits(request.years);
     // Checkpoints and backups are bursts: nobody writes sequentially for years.
-    let pause = match sequential_writes(&request.load) {
+    let pause = match request.load.sequential_writes() {
         Some(_) => " if it never pauses",
         None => "",
     };

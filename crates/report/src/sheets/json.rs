@@ -4,6 +4,7 @@ use catalogue::{DriveSheet, Figure, FigureKind, PoolSheet};
 use model::management::LbaFormat;
 use model::media::Medium;
 use serde_json::{Map, Value, json};
+use study::decide::odds::{CutSet, sets_of_pool_and_of_blocks};
 use study::ledger::support;
 use tier::{DriveConfig, DurabilityPoint, PoolConfig, Target};
 
@@ -113,11 +114,13 @@ fn pool(
     let volumes = config.volumes();
     let volumes = volumes.iter().zip(&config.volumes).map(|(volume, &tier)| {
         let promise = &promises[usize::from(tier)];
-        let cuts = promise.loss.cut_sets().into_iter().map(|(members, ram)| {
+        let named = |(members, ram): CutSet| {
             let members = members.iter().map(|&it| names[usize::from(it)].clone());
             let all: Vec<String> = members.chain(ram.then(|| String::from("memory"))).collect();
             all
-        });
+        };
+        let [all, some] = sets_of_pool_and_of_blocks(&promise.loss)
+            .map(|sets| sets.into_iter().map(named).collect::<Vec<_>>());
         json!({
             "name": volume.name,
             "offset_bytes": volume.offset,
@@ -127,7 +130,8 @@ fn pool(
                 DurabilityPoint::Flushed => "flushed",
                 DurabilityPoint::Later => "later",
             },
-            "lost_if": cuts.collect::<Vec<_>>(),
+            "lost_if": all,
+            "some_blocks_lost_if": some,
         })
     });
     let shares = pool::shares(config).into_iter();

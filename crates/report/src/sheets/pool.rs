@@ -3,6 +3,7 @@
 
 use catalogue::{DriveSheet, PoolSheet};
 use model::media::Medium;
+use study::decide::odds::sets_of_pool_and_of_blocks;
 use study::ledger::support;
 use study::prove::statement;
 use text::digits::digits;
@@ -112,6 +113,10 @@ pub(super) fn sheet(
             &format!("{}, {words}", binary(volume.bytes)),
             width,
         ));
+    }
+    let [_, some] = sets_of_pool_and_of_blocks(&config.promise().loss);
+    if !some.is_empty() {
+        lines.push(paragraph("Some blocks: ", SOME_BLOCKS, width));
     }
     let known = statement(&drive.id, config);
     lines.push(paragraph("Guarantee: ", &known, width));
@@ -375,6 +380,9 @@ fn idle_power(config: &PoolConfig<DriveConfig>) -> String {
         ),
     }
 }
+
+/// Consequence of a loss of memory while drives have failed.
+const SOME_BLOCKS: &str = "drives that fail together with the memory (a crash) lose only blocks of the stripes or the log that were being written, not the pool.";
 
 fn loses_with_memory(loss: &Loss) -> bool {
     loss.cut_sets().iter().any(|(_, ram)| *ram)

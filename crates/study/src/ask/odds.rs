@@ -21,11 +21,38 @@ request! {
         afr: Vec<String> = Vec::new(),
         /// Power failures and crashes of the machine per year.
         crashes: f64 = odds::CRASHES,
+        /// Years over which the probability of a loss is also computed.
+        years: Option<f64> = None,
         /// Host on which a rebuild runs.
         host: String = catalogue::TYPICAL_HOST.into(),
         /// First seed.
         seed: u64 = defaults::SEED,
     }
+}
+
+/// Loads the drives and pools. A raidz, which is refused by itself, is loaded as main of an intent log without log
+/// devices: a ZFS pool without a separate log.
+fn load(drives: &[DriveSpec], problems: &mut Problems) -> Vec<DriveSheet> {
+    if drives.is_empty() {
+        return load_all(drives, problems);
+    }
+    let each = drives.iter().flat_map(|drive| {
+        let name = &*drive.name;
+        if !name.contains("raidz(") || name.contains("intent-log(") {
+            return load_all(std::slice::from_ref(drive), problems);
+        }
+        let main = DriveSpec {
+            name: format!("intent-log(main={name})"),
+            settings: drive.settings.clone(),
+        };
+        let loaded = load_all(&[main], problems).into_iter();
+        let loaded = loaded.map(|sheet| DriveSheet {
+            id: name.to_owned(),
+            ..sheet
+        });
+        loaded.collect()
+    });
+    each.collect()
 }
 
 impl Ask for Odds {
@@ -34,7 +61,7 @@ impl Ask for Odds {
 
     fn resolve(&self) -> Result<OnDrives<OddsRequest>, Problems> {
         let mut problems = Problems::default();
-        let drives = load_all(&self.drives, &mut problems);
+        let drives = load(&self.drives, &mut problems);
         let mut wrong = |option: &str, text: &str, help: String| {
             let what = format!("--{option}: {text}");
             problems.0.push(of_option(what, help));
@@ -42,6 +69,11 @@ impl Ask for Odds {
         let crashes = self.crashes.to_string();
         if let Err(help) = odds::crashes(&crashes) {
             wrong("crashes", &crashes, help);
+        }
+        if let Some(years) = self.years.map(|years| years.to_string())
+            && let Err(help) = odds::years(&years)
+        {
+            wrong("years", &years, help);
         }
         let replaced = odds::hours(&self.replace_after);
         let replace_hours = replaced.unwrap_or_else(|help| {
@@ -57,6 +89,7 @@ impl Ask for Odds {
             replace_hours,
             crashes: self.crashes,
             failures,
+            years: self.years,
             host: conditions::host(&self.host, &mut problems),
             seed: self.seed,
         };

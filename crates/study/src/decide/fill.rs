@@ -182,6 +182,7 @@ impl PieceWriter<'_> {
         while written < buffer as f64 {
             written += self.write(Span::ZERO)?.0;
         }
+        self.begins = self.next;
         Ok(())
     }
 
@@ -381,10 +382,9 @@ fn filled(
         // In the models of other media, nothing reduces the rate.
         false => AFTER,
     };
-    // The smaller drive has the buffer of the whole one, which would hold the first of its pieces.
-    let buffer = match small {
-        DriveConfig::Nand(nand) if scale > 1.0 && nand.buffer.bytes >= piece => nand.buffer.bytes,
-        _ => 0,
+    let buffer = match scale > 1.0 {
+        true => until_buffer_is_full(small, piece),
+        false => 0,
     };
     let writing = |seed: u64| PieceWriter {
         bench: Bench::new(lab, &machine, state, seed),
@@ -453,6 +453,29 @@ fn figures(used: u32, all: &[FillRun], scale: f64) -> FillResult {
             rate(&written[written.len().saturating_sub(STEADY.0)..]) * 1e-6
         }),
         curve: curve(&all[0].written, scale),
+    }
+}
+
+/// Returns the bytes after which the write buffer is full. The smaller drive has the buffer of the whole one, so its
+/// first pieces would be those of a drive with a far larger buffer.
+///
+/// A buffer that empties at three quarters ([`KEPT`]) of the rate at which it fills is full after four times its size;
+/// one that empties faster makes no drop. If that is within one piece, the initial rate is right without it, because it
+/// is a median. An SLC cache takes what the buffer passes on nearly as fast as the host writes.
+fn until_buffer_is_full(config: &DriveConfig, piece: u64) -> u64 {
+    let full = (buffer_without_cache(config) as f64 / (1.0 - KEPT)) as u64;
+    match full > piece {
+        true => full,
+        false => 0,
+    }
+}
+
+/// Returns the bytes of write buffers that empty into flash without an SLC cache.
+fn buffer_without_cache(config: &DriveConfig) -> u64 {
+    match config {
+        DriveConfig::Nand(nand) if nand.slc.is_none() => nand.buffer.bytes,
+        DriveConfig::Raid0(raid) => raid.members.iter().map(buffer_without_cache).sum(),
+        _ => 0,
     }
 }
 

@@ -10,7 +10,7 @@
 //! drives do not count.
 //!
 //! A drive that reports a failure (read-only, spare blocks below their threshold, a failed self-assessment) has ended,
-//! whatever its counters are.
+//! whatever its counters are. Media errors, heat and few spare blocks are warnings: they do not change the order.
 
 use std::collections::BTreeMap;
 
@@ -101,6 +101,8 @@ pub struct FleetDrive {
     pub to_used: Option<Remaining>,
     /// Failure that the drive reports, as a predicate such as `is read-only`; null if it reports none.
     pub failed: Option<String>,
+    /// Media errors, heat and few spare blocks that the drive reports, as predicates; empty if none.
+    pub warnings: Vec<String>,
     /// The earlier end; null if none is known.
     pub ends_by: Option<LimitingCounter>,
     /// Power-on years until then.
@@ -256,6 +258,7 @@ fn standing(health: Health, ratings: &[UserRating], catalogue: &[DriveSheet]) ->
     };
     let mut one = FleetDrive {
         failed: health.failure(),
+        warnings: health.warnings(),
         health,
         rating,
         no_rating,

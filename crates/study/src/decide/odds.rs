@@ -15,6 +15,8 @@
 //! hole). For log devices of an intent log, a failed drive counts for [`EXPOSED`] only, because main contains all data
 //! after that time.
 //!
+//! A raidz, which is refused by itself elsewhere, is main of an intent log without log devices here.
+//!
 //! Not modelled: correlated failures of drives, age and wear, fire, operator errors, software faults, checksum errors
 //! that no scrub detects, other load during a rebuild.
 
@@ -99,6 +101,17 @@ pub fn crashes(text: &str) -> Result<f64, String> {
         .ok_or_else(|| String::from("write a number of 0 to 1000"))
 }
 
+/// Reads a number of years.
+///
+/// # Errors
+/// A description of the allowed form.
+pub fn years(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    number
+        .filter(|number| *number > 0.0 && *number <= 1000.0)
+        .ok_or_else(|| String::from("write a number of years above 0 and at most 1000, such as 5"))
+}
+
 /// Options of an analysis of data loss.
 #[derive(Clone, Debug)]
 pub struct OddsRequest {
@@ -108,6 +121,8 @@ pub struct OddsRequest {
     pub crashes: f64,
     /// Share of drives that fail in a year, by drive; without a name of all others.
     pub failures: Vec<(Option<String>, f64)>,
+    /// Years over which the probability of a loss is also computed.
+    pub years: Option<f64>,
     /// The host of the rebuild.
     pub host: HostSheet,
     /// The seed of the rebuild.
@@ -132,10 +147,47 @@ pub struct OddsAnswer {
     /// Rebuilds without redundancy that meet an unreadable sector, in a year: some blocks are lost then. Null if no drive
     /// can fail without data loss.
     pub unreadable: Option<PerYear>,
+    /// Probabilities over the requested years; null without them.
+    pub over: Option<OddsOver>,
     /// Most frequent cause of data loss.
     pub cause: LossCause,
     /// Each kind of drive in it.
     pub drives: Vec<Repair>,
+}
+
+/// Probabilities over a number of years: typical, least and greatest.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct OddsOver {
+    /// Number of years.
+    pub years: f64,
+    /// Probability that the pool is lost, from 0 to 1.
+    pub losses: [f64; 3],
+    /// Probability that some blocks are lost; null if only the pool can be.
+    pub some_blocks: Option<[f64; 3]>,
+}
+
+impl OddsOver {
+    /// Returns the probabilities of at least one event in these years, at constant rates.
+    fn new(years: f64, losses: PerYear, some_blocks: Option<PerYear>) -> OddsOver {
+        let of = |rates: PerYear| rates.map(|rate| -libm::expm1(-rate * years));
+        OddsOver {
+            years,
+            losses: of(losses),
+            some_blocks: some_blocks.map(of),
+        }
+    }
+}
+
+impl OddsAnswer {
+    /// Returns the number of times in a year that some blocks are lost and not the pool; `None` if that cannot happen.
+    pub fn some_blocks(&self) -> Option<PerYear> {
+        sum([self.crash_losses, self.unreadable])
+    }
+}
+
+fn sum(rates: [Option<PerYear>; 2]) -> Option<PerYear> {
+    let rates = rates.into_iter().flatten();
+    rates.reduce(|one, other| [0, 1, 2].map(|end| one[end] + other[end]))
 }
 
 /// Most frequent cause of data loss.
@@ -169,7 +221,7 @@ pub struct Repair {
 }
 
 /// Members that lose data if all of them have failed, and whether the machine has to crash as well.
-type Set = (Vec<u16>, bool);
+pub type CutSet = (Vec<u16>, bool);
 
 /// A member in numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -317,19 +369,32 @@ pub fn measure(
             ..numbers[kind]
         });
     let members: Vec<MemberRisk> = members.collect();
-    let (partial, whole): (Vec<Set>, Vec<Set>) = sets.iter().cloned().partition(is_partial);
-    let each = |sets: &[Set]| [0, 1, 2].map(|end| losses(sets, &members, request.crashes, end));
+    let [whole, partial] = sets_of_pool_and_of_blocks(&loss);
+    let each = |sets: &[CutSet]| [0, 1, 2].map(|end| losses(sets, &members, request.crashes, end));
     let is_redundant = sets.iter().any(|set| is_redundant(&set));
     let unreadable = is_redundant.then(|| [0, 1, 2].map(|end| unreadable(&sets, &members, end)));
+    let losses = each(&whole);
+    let crash_losses = (!partial.is_empty()).then(|| each(&partial));
+    let some_blocks = sum([crash_losses, unreadable]);
     Ok(OddsAnswer {
         drive: drive.id.clone(),
         usable_bytes: drive.capacity,
-        losses: each(&whole),
-        crash_losses: (!partial.is_empty()).then(|| each(&partial)),
+        losses,
+        crash_losses,
         unreadable,
+        over: request
+            .years
+            .map(|years| OddsOver::new(years, losses, some_blocks)),
         cause: cause(&whole, &members, request.crashes),
         drives,
     })
+}
+
+/// Returns the smallest sets of failures that lose the pool, and those that lose only some blocks of it: crashes while
+/// drives have failed.
+pub fn sets_of_pool_and_of_blocks(loss: &Loss) -> [Vec<CutSet>; 2] {
+    let (partial, whole) = loss.cut_sets().into_iter().partition(is_partial);
+    [whole, partial]
 }
 
 /// How often all members of a set are failed at once, in a year.
@@ -356,7 +421,7 @@ fn set_rate(set: &[u16], crash: bool, members: &[MemberRisk], crashes: f64, end:
 }
 
 /// Losses a year by the sets of a rule.
-fn losses(sets: &[Set], members: &[MemberRisk], crashes: f64, end: usize) -> f64 {
+fn losses(sets: &[CutSet], members: &[MemberRisk], crashes: f64, end: usize) -> f64 {
     let rates = sets
         .iter()
         .map(|(set, crash)| set_rate(set, *crash, members, crashes, end));
@@ -364,17 +429,17 @@ fn losses(sets: &[Set], members: &[MemberRisk], crashes: f64, end: usize) -> f64
 }
 
 /// Whether a crash while drives have failed loses what was being written, and not the pool.
-fn is_partial((set, crash): &Set) -> bool {
+fn is_partial((set, crash): &CutSet) -> bool {
     *crash && !set.is_empty()
 }
 
 /// Whether data are lost only if several drives fail, whatever the machine does.
-fn is_redundant((set, crash): &&Set) -> bool {
+fn is_redundant((set, crash): &&CutSet) -> bool {
     set.len() > 1 && !crash
 }
 
 /// Rebuilds a year that read the last copy of something and meet an unreadable sector.
-fn unreadable(sets: &[Set], members: &[MemberRisk], end: usize) -> f64 {
+fn unreadable(sets: &[CutSet], members: &[MemberRisk], end: usize) -> f64 {
     let rates = sets.iter().filter(is_redundant).flat_map(|(set, _)| {
         let each = (0..set.len()).map(|last| {
             let mut failed = set.clone();
@@ -387,7 +452,7 @@ fn unreadable(sets: &[Set], members: &[MemberRisk], end: usize) -> f64 {
 }
 
 /// The number of failed drives, with a crash or without, that loses most often.
-fn cause(sets: &[Set], members: &[MemberRisk], crashes: f64) -> LossCause {
+fn cause(sets: &[CutSet], members: &[MemberRisk], crashes: f64) -> LossCause {
     let mut rates: BTreeMap<(usize, bool), f64> = BTreeMap::new();
     for (set, crash) in sets {
         let rate = set_rate(set, *crash, members, crashes, 0);
@@ -498,102 +563,4 @@ fn pass_seconds(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn alike(count: usize, failures: f64, repair: f64) -> Vec<MemberRisk> {
-        let one = MemberRisk {
-            failures: [failures; 3],
-            repair,
-            unreadable: 0.01,
-            exposed: repair,
-        };
-        vec![one; count]
-    }
-
-    fn any(count: u16, of: u16) -> Loss {
-        Loss::out_of(count, (0..of).map(Loss::Member).collect())
-    }
-
-    /// The mean time until more than `bears` of `count` drives are failed, repairs side by side: a birth-death chain.
-    fn markov(count: usize, bears: usize, failures: f64, repair: f64) -> f64 {
-        let up = |failed: usize| (count - failed) as f64 * failures;
-        let down = |failed: usize| failed as f64 / repair;
-        // Time from `failed` to `failed` + 1 for the first time.
-        let mut step = 1.0 / up(0);
-        let mut all = step;
-        for failed in 1..=bears {
-            step = 1.0 / up(failed) + down(failed) / up(failed) * step;
-            all += step;
-        }
-        all
-    }
-
-    #[test]
-    fn mirrors_and_arrays_are_as_the_markov_chain_has_them() {
-        for (count, bears) in [(2, 1), (3, 2), (6, 1), (6, 2), (10, 2), (10, 3)] {
-            let (failures, repair) = (0.0157, 2.0 / 365.0);
-            let members = alike(count, failures, repair);
-            let rule = any(bears as u16 + 1, count as u16);
-            let years = 1.0 / losses(&rule.cut_sets(), &members, 1.0, 0);
-            let exact = markov(count, bears, failures, repair);
-            let off = (years / exact - 1.0).abs();
-            assert!(
-                off < 2e-3,
-                "{count} drives, {bears} may fail: {years} of {exact} years"
-            );
-        }
-    }
-
-    #[test]
-    fn times_and_shares_have_units() {
-        assert_eq!(hours("24h"), Ok(24.0));
-        assert_eq!(hours("90min"), Ok(1.5));
-        assert_eq!(hours("3 d"), Ok(72.0));
-        for wrong in ["24", "h", "-1h", "9e9d", "nanh", ""] {
-            assert!(hours(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(share_of_drives("0.5%"), Ok((None, 0.005)));
-        assert_eq!(
-            share_of_drives("p4801x-100 = 2 %"),
-            Ok((Some(String::from("p4801x-100")), 0.02))
-        );
-        for wrong in ["0.5", "0%", "101%", "=1%", "a=b%"] {
-            assert!(share_of_drives(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    /// S2-049 and S2-050 say four and eight times.
-    #[test]
-    fn a_stripe_of_two_fails_twice_as_often_as_one_drive() {
-        let members = alike(2, 0.01, 1.0 / 365.0);
-        let one = losses(&Loss::Member(0).cut_sets(), &members, 1.0, 0);
-        let stripe = losses(&any(1, 2).cut_sets(), &members, 1.0, 0);
-        let mirror = losses(&any(2, 2).cut_sets(), &members, 1.0, 0);
-        assert!((stripe / one - 2.0).abs() < 1e-12);
-        assert!((stripe / mirror - 365.0 / 0.01).abs() < 1e-6);
-    }
-
-    /// By hand: a pair fails 2 x 0.01 times a year, and one time in a hundred the other cannot be read whole.
-    #[test]
-    fn the_last_copy_is_read_by_a_rebuild() {
-        let members = alike(6, 0.01, 1.0 / 365.0);
-        assert!((unreadable(&any(2, 2).cut_sets(), &members, 0) - 2.0 * 0.01 * 0.01).abs() < 1e-15);
-        assert!(
-            (unreadable(&any(2, 6).cut_sets(), &members, 0) - 30.0 * 0.01 * 0.01).abs() < 1e-12
-        );
-        assert_eq!(unreadable(&any(1, 2).cut_sets(), &members, 0), 0.0);
-    }
-
-    /// By hand: a member is out for a day a hundred times in 10,000 years, and each of these days has 2/365 crashes.
-    #[test]
-    fn a_crash_loses_alone_or_while_a_drive_is_out() {
-        let members = alike(1, 0.01, 1.0 / 365.0);
-        assert_eq!(losses(&Loss::Ram.cut_sets(), &members, 2.0, 0), 2.0);
-        let both = Loss::all(vec![Loss::Member(0), Loss::Ram]);
-        let rate = losses(&both.cut_sets(), &members, 2.0, 0);
-        assert!((rate - 0.01 * 2.0 / 365.0).abs() < 1e-15, "{rate}");
-        let cause = cause(&both.cut_sets(), &members, 2.0);
-        assert_eq!((cause.drives, cause.crash, cause.share), (1, true, 1.0));
-    }
-}
+mod tests;

@@ -13,7 +13,6 @@ use model::Span;
 
 use super::choose::{Candidate, ChooseRequest, Measure};
 use super::likeness;
-use super::slc;
 use super::work::{self, Conditions};
 
 /// Minimum number of drives that are screened.
@@ -36,7 +35,7 @@ const CLOSEST: usize = 8;
 /// Returns the request for the short run of each drive: one seed, and a short time. `None` if the load cannot be
 /// screened.
 pub fn brief(request: &ChooseRequest) -> Option<ChooseRequest> {
-    if slc::sequential_writes(&request.load).is_some() {
+    if request.load.sequential_writes().is_some() {
         return None;
     }
     let load = request.load.briefly(BRIEF)?;

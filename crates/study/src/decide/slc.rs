@@ -13,13 +13,12 @@ use model::{Span, Time};
 use serde::Serialize;
 use text::problem::Problems;
 use tier::DriveConfig;
-use workload::job::{Job, Mix};
+use workload::job::Job;
 
 use super::fill;
 use super::smaller;
 use super::tally::Tally;
 use super::work::{Conditions, Load};
-use crate::review::Workload;
 use crate::review::results::rounded;
 
 /// A run is faster than the rate after the cache if it exceeds that rate by this factor.
@@ -57,7 +56,7 @@ pub(super) fn run(
     if load.is_brief() {
         return Ok((outcomes, None));
     }
-    let Some(jobs) = sequential_writes(load) else {
+    let Some(jobs) = load.sequential_writes() else {
         return Ok((outcomes, None));
     };
     let Some(cache) = cache(drive, conditions, lab)? else {
@@ -89,15 +88,6 @@ pub(super) fn run(
     let ramp = Span::from_seconds(filling + transition);
     let outcomes = load.run_after(ramp, &small, conditions, lab, go_on)?;
     Ok((outcomes, Some(cache)))
-}
-
-/// Returns the jobs of a load that only writes sequentially.
-pub fn sequential_writes(load: &Load) -> Option<&[Job]> {
-    let Workload::Jobs(jobs) = &load.user_workload().workload else {
-        return None;
-    };
-    let is_write = |job: &Job| job.mix == Mix::Write && !job.random;
-    jobs.iter().all(is_write).then_some(&jobs[..])
 }
 
 /// Returns the seconds that the jobs themselves write for; infinite if a job has no run time.

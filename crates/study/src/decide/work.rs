@@ -17,7 +17,7 @@ use serde::Serialize;
 use text::problem::Problems;
 use tier::{DriveConfig, Kind};
 use workload::fio::{self, Surroundings};
-use workload::job::Job;
+use workload::job::{Job, Mix};
 use workload::replay::OutOfRangePolicy;
 
 use super::rate::{self, OfferedRate};
@@ -124,6 +124,10 @@ pub struct LoadFacts {
     /// Pattern of the requested writes, such as `random 4k`; left out if none was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_pattern: Option<String>,
+    /// Whether the load only writes sequentially, as checkpoints and backups do in bursts, and no mean rate of writes was
+    /// requested; left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_burst: bool,
     /// Total arrival rate in IOPS (open loop); null if none was requested.
     pub offered_iops: Option<f64>,
     /// Counted time in seconds of every job, if it was extended because few I/Os arrive; left out otherwise.
@@ -404,6 +408,15 @@ impl Load {
         }
     }
 
+    /// Returns the jobs of a load that only writes sequentially.
+    pub fn sequential_writes(&self) -> Option<&[Job]> {
+        let Workload::Jobs(jobs) = &self.yours.workload else {
+            return None;
+        };
+        let is_write = |job: &Job| job.mix == Mix::Write && !job.random;
+        jobs.iter().all(is_write).then_some(&jobs[..])
+    }
+
     /// Checks whether it is a trace, which has its own pace.
     pub fn is_trace(&self) -> bool {
         matches!(self.yours.workload, Workload::Trace(_))
@@ -417,6 +430,7 @@ impl Load {
             at_most_seconds: self.cut.map(Span::seconds),
             asked_mb_s: self.asked_mb_s,
             asked_pattern: self.asked_pattern.clone(),
+            is_burst: self.asked_mb_s.is_none() && self.sequential_writes().is_some(),
             offered_iops: self.offered_iops,
             extended_seconds: self.extended(seeds).map(Span::seconds),
         }

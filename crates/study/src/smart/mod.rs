@@ -24,6 +24,7 @@ mod tests;
 use std::borrow::Cow;
 
 use serde::Serialize;
+use text::digits::{digits, duration};
 use text::foreign::{printable, utf16};
 use text::problem::{Place, Problem, Problems};
 
@@ -33,6 +34,13 @@ const DATA_UNIT: f64 = 512_000.0;
 const MOST_WRITTEN: f64 = 1e20;
 /// Maximum plausible power-on hours: 60 years.
 const MOST_HOURS: f64 = 60.0 * 8766.0;
+/// Temperature at and above which a drive is hot, in degrees Celsius, if its own threshold is unknown. Assumed; the
+/// SMART / Health Information log does not contain the threshold.
+const HOT: f64 = 80.0;
+/// Share of the power-on time above the warning temperature from which it is worth a warning. Assumed.
+const WARM_SHARE: f64 = 0.01;
+/// Percentage points above the threshold at and below which spare blocks are worth a warning. Assumed.
+const SPARE_NEAR: f64 = 10.0;
 /// Maximum characters of a displayed name.
 const NAME: usize = 64;
 /// Maximum number of reported problems per file.
@@ -79,6 +87,12 @@ pub struct Health {
     pub media_errors: Option<f64>,
     /// Temperature in degrees Celsius.
     pub temperature_celsius: Option<f64>,
+    /// Warning temperature (Warning Composite Temperature Threshold), if the text contains it.
+    pub warning_temperature_celsius: Option<f64>,
+    /// Minutes at or above the warning temperature (Warning Composite Temperature Time), below the critical one.
+    pub warning_temperature_minutes: Option<f64>,
+    /// Minutes at or above the critical temperature (Critical Composite Temperature Time).
+    pub critical_temperature_minutes: Option<f64>,
     /// Bits of NVMe's Critical Warning.
     #[serde(skip)]
     pub critical_warning: Option<u8>,
@@ -214,6 +228,54 @@ impl Health {
             return None;
         };
         Some(String::from(words))
+    }
+
+    /// Returns what the drive reports of lost data, heat and spare blocks while it has not failed, as predicates such
+    /// as `has reported 431 media errors`, the most serious first.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if let Some(errors) = self.media_errors.filter(|&errors| errors >= 1.0) {
+            let count = match errors > 99_999.0 {
+                true => String::from(">99,999"),
+                false => digits(errors),
+            };
+            let errors = if errors < 2.0 { "error" } else { "errors" };
+            all.push(format!("has reported {count} media {errors}"));
+        }
+        let spare = self.spare_percent.zip(self.spare_threshold_percent);
+        let is_near = |(left, least): &(f64, f64)| *left < 100.0 && left - least <= SPARE_NEAR;
+        if let Some((left, least)) = spare.filter(is_near) {
+            all.push(format!(
+                "has {left:.0} % of its spare blocks left (threshold {least:.0} %)"
+            ));
+        }
+        all.extend(self.heat());
+        all
+    }
+
+    /// Returns the temperature, or the time above a threshold, if it is worth a warning.
+    fn heat(&self) -> Option<String> {
+        let is_outside = self.critical_warning.unwrap_or(0) >> 1 & 1 == 1;
+        let limit = self.warning_temperature_celsius.unwrap_or(HOT);
+        let critical = self.critical_temperature_minutes.unwrap_or(0.0);
+        let warning = self.warning_temperature_minutes.unwrap_or(0.0);
+        let minutes_on = 60.0 * self.power_on_hours.unwrap_or(f64::INFINITY);
+        match self.temperature_celsius {
+            Some(celsius) if is_outside => {
+                Some(format!("is at {celsius:.0} °C, outside its thresholds"))
+            }
+            None if is_outside => Some(String::from("is outside its temperature thresholds")),
+            Some(celsius) if celsius >= limit => Some(format!("is at {celsius:.0} °C")),
+            _ if critical > 0.0 => Some(format!(
+                "was above its critical temperature for {}",
+                duration(critical * 60.0)
+            )),
+            _ if warning > WARM_SHARE * minutes_on => Some(format!(
+                "was above its warning temperature for {}",
+                duration(warning * 60.0)
+            )),
+            _ => None,
+        }
     }
 
     /// Returns the problem of a drive without any figure of wear; `None` if there is one.

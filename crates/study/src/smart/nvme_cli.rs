@@ -90,6 +90,8 @@ pub(super) fn of_log(
     if let Some(value) = get(members, &["temperature"]) {
         health.set_temperature(celsius(value));
     }
+    health.warning_temperature_minutes = get(members, &["warning_temp_time"]);
+    health.critical_temperature_minutes = get(members, &["critical_comp_time"]);
     if let Some(bits) = get(members, &["critical_warning"]) {
         health.set_warning(bits);
     }

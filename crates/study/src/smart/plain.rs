@@ -293,6 +293,15 @@ impl DriveSection {
             "media errors" | "media and data integrity errors" => {
                 health.media_errors = number::of_text(value);
             }
+            "warning  comp. temp. threshold" => {
+                health.warning_temperature_celsius = celsius(value).filter(|it| *it > 0.0);
+            }
+            "warning temperature time" | "warning  comp. temperature time" => {
+                health.warning_temperature_minutes = number::of_text(value);
+            }
+            "critical composite temperature time" | "critical comp. temperature time" => {
+                health.critical_temperature_minutes = number::of_text(value);
+            }
             "read" | "write" | "verify" if self.error_counters => self.error_counter(key, value),
             "smart overall-health self-assessment test result" | "smart health status"
                 if !value.starts_with("PASSED") && !value.starts_with("OK") =>

@@ -50,8 +50,8 @@ pub(super) struct Checker<'a> {
     command: CheckCommand<'a>,
     /// Guests that mount the images; they end before their folders.
     guests: Option<GuestChecks>,
-    /// Resident checkers without work.
-    idle: Mutex<Vec<Resident>>,
+    /// Resident checkers without work, each with the file of its standard error.
+    idle: Mutex<Vec<(Resident, File)>>,
     folder: TempDir,
     budget: Duration,
     begin: Instant,
@@ -90,15 +90,22 @@ impl<'a> Checker<'a> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        let mut resident = match idle {
-            Some(resident) => resident,
+        let (mut resident, errors) = match idle {
+            Some(idle) => idle,
             None => {
                 let mut command = Command::new("sh");
                 let seed = self.command.seed.to_string();
                 command
                     .args(["-c", self.command.command])
                     .env("DRIVELAB_SEED", seed);
-                Resident::start(command.stderr(create(&folder.join("stderr"))?))?
+                // Another thread may use this checker later: its file stays with it, and is no file of the next one.
+                let path = folder.join("stderr");
+                let _ = fs::remove_file(&path);
+                let errors = create(&path)?;
+                (
+                    Resident::start(command.stderr(errors.try_clone()?))?,
+                    errors,
+                )
             }
         };
         let [image, acks, tries] =
@@ -107,14 +114,11 @@ impl<'a> Checker<'a> {
         match resident.ask(&order, self.command.limit)? {
             CheckerAnswer::Line(line) => {
                 let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-                idle.push(resident);
+                idle.push((resident, errors));
                 Ok(resident::judgement(&line))
             }
             CheckerAnswer::Late => Ok(hung(self.command.limit)),
-            CheckerAnswer::Gone(status) => {
-                let complained = last_line(File::open(folder.join("stderr"))?)?;
-                Ok(resident::gone(status, complained))
-            }
+            CheckerAnswer::Gone(status) => Ok(resident::gone(status, last_line(errors)?)),
         }
     }
 

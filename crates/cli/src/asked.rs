@@ -229,6 +229,7 @@ fn odds_is_parsed_with_its_defaults_and_repeated() {
             "replace_after": ["24h", "90 min", "0h"],
             "afr": [["1%"], ["0.5%", "p4801x-100=0.2%"]],
             "crashes": [0.0, 1.0, 2.5],
+            "years": [1.0, 5.0, 2.5],
             "host": ["linux", "xeon-2017"],
             "seed": [1, 2],
         }),

@@ -73,7 +73,7 @@ fn place(job: &Job, share: u64) -> Result<GuestRange, String> {
         return Err("recorded I/Os have addresses of the whole drive: remove read_iolog".into());
     }
     if job.strided.is_some() {
-        return Err("its zones go on to the end of the drive: remove zonemode=strided".into());
+        return Err("its zones continue to the end of the drive: remove zonemode=strided".into());
     }
     let of = |all: u64| {
         move |extent: Extent| match extent {

@@ -490,8 +490,9 @@ mod tests {
         let nbd = r#""rw": "randread", "ioengine": "nbd", "uri": "nbd://localhost""#;
         assert!(told(nbd).starts_with("ioengine=nbd is taken as libaio"));
         assert!(told(r#""rw": "randread""#).starts_with("buffered I/O"));
-        let zoned = r#""rw": "randread", "direct": "1", "zonemode": "zbd""#;
-        assert!(told(zoned).contains("zonemode=zbd"));
+        let zoned = json(r#""rw": "randread", "direct": "1", "zonemode": "zbd""#);
+        let refused = read("r.json", &zoned).expect_err("a zoned drive");
+        assert!(refused.to_string().contains("zonemode: zbd"), "{refused}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn writes_page_and_data_and_prints_a_table() {
     assert!(table.contains("out.html") && table.contains("out.json"));
     // A catalogue drive has an article; one that its user has named has none (tested in `study`'s test of the
     // verdict).
-    assert!(table.contains("At QD1 the RAM disk answers"), "{table}");
+    assert!(table.contains(" µs on the RAM disk; "), "{table}");
     let mine = table
         .lines()
         .find(|line| line.contains("log.fio/log, writes"));

@@ -279,6 +279,7 @@ VALUES = {
     "replace_after": ["90min"],
     "afr": [["1%"], ["0.5%", "p4801x-100=0.2%"]],
     "crashes": [0, 2.5],
+    "years": [2.5, 10],
     "host": ["xeon-2017"],
     "state": ["fresh", "steady"],
     "seed": [2, 2**53 - 1],
@@ -477,7 +478,7 @@ def test_guests_share_a_drive():
 def test_a_run_with_heat_has_a_temperature():
     jobs = f"{AIO} --rw=write --bs=128k --iodepth=8 --runtime=100ms --time_based"
     hot = dl.run(dl.Drive("p3700-1600").set("thermal.ambient", "55 C"), jobs, heat=True)
-    assert max(row["celsius"] for row in hot.over_time.rows()) > 55
+    assert max(row["celsius"] for row in hot.over_time().rows()) > 55
     with pytest.raises(dl.InputError, match="without load"):
         dl.run(dl.Drive("p3700-1600").set("thermal.ambient", "84 C"), jobs, heat=True)
 

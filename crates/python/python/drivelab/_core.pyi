@@ -145,6 +145,8 @@ def run(
     seed: int,
     every: str | None,
     fault: str | PathLike[str] | None,
+    heat: bool,
+    guests: int | None,
 ) -> Run: ...
 def replay(
     trace: str,

@@ -238,12 +238,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         });
         return Err(Problems(what.collect()).into());
     }
-    let replaced = |one: &&Unfit| Some(&one.drive) == args.like.as_ref();
-    if let Some(one) = unfit.iter().find(replaced) {
-        let what = format!("--like: {} does not run this load: {}", one.drive, one.why);
-        let help = "a load that it runs, or no --like";
-        return Err(Problems(vec![on_command_line(what, help)]).into());
-    }
+    likeness::check_replaced(args.like.as_deref(), &unfit)?;
     let like = args.like.as_ref().and_then(|wanted| {
         let (all, years) = (&candidates, request.years);
         Replacements::from_candidates(wanted, at_half_of_its_maximum, all, years)

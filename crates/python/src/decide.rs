@@ -483,6 +483,7 @@ pub(crate) fn chosen(
         drives.iter().map(one).collect()
     })?;
     let (candidates, unfit) = parted(results)?;
+    likeness::check_replaced(choice.like.as_deref(), &unfit).map_err(raised)?;
     let like = choice.like.as_ref().and_then(|wanted| {
         let (all, years) = (&candidates, request.years);
         Replacements::from_candidates(wanted, at_half_of_its_maximum, all, years)

@@ -472,6 +472,7 @@ impl EventLoop {
         self.settle_all(now);
         self.serve();
         self.complain(now);
+        self.report_delays(now);
         if now >= self.next_save {
             self.next_save = now.plus(SAVE);
             for index in 0..self.drives.len() {

@@ -17,29 +17,29 @@ use crate::served::{Reply, ServedDevice};
 /// Maximum wall-clock time of a turn for own work, without that of the last few events.
 const SLICE: Span = Span::from_ms(50);
 
-/// Interval of messages, and the delay within an interval that is reported.
-const AGAIN: Span = Span::from_ms(10_000);
+/// Interval that a message covers, and the delay within it that is reported.
+const INTERVAL: Span = Span::from_ms(10_000);
 const REPORTED: Span = Span::from_ms(1_000);
 
-/// Time by which the virtual time was set back since the last message.
+/// Time by which the virtual time was set back since the first delay that no message covers.
 #[derive(Debug, Default)]
 pub(super) struct VirtualDelay {
     sum: Span,
-    next: Wall,
+    since: Option<Wall>,
 }
 
 impl VirtualDelay {
-    /// Adds a delay; returns the sum of an interval that must be reported now.
-    fn add(&mut self, now: Wall, delay: Span) -> Option<Span> {
-        if now >= self.next {
-            // The sum of an interval with few delays is not reported.
-            let sum = std::mem::take(&mut self.sum);
-            self.next = now.plus(AGAIN);
-            self.sum = delay;
-            return (sum >= REPORTED).then_some(sum);
-        }
+    /// Adds a delay.
+    fn add(&mut self, now: Wall, delay: Span) {
+        self.since.get_or_insert(now);
         self.sum += delay;
-        None
+    }
+
+    /// Returns the sum of the delays of an interval that has ended, if it must be reported.
+    fn due(&mut self, now: Wall) -> Option<Span> {
+        self.since.take_if(|since| now >= since.plus(INTERVAL))?;
+        let sum = std::mem::take(&mut self.sum);
+        (sum >= REPORTED).then_some(sum)
     }
 }
 
@@ -75,12 +75,17 @@ impl EventLoop {
             }
             let delay = clock.on_the_wall(until.since(drive.now()));
             self.clock.set_back(delay);
-            if let Some(sum) = self.delays.add(self.now, delay) {
-                let (name, ms) = (drive.name(), sum.ns() / 1_000_000);
-                self.log.say(&format!(
-                    "{name}: this host is too slow for its internal work, such as a resync: its virtual time was set back by {ms} ms within 10 s, and commands were late by as much"
-                ));
-            }
+            self.delays.add(self.now, delay);
+        }
+    }
+
+    /// Reports the delays of the last seconds.
+    pub(super) fn report_delays(&mut self, now: Wall) {
+        if let Some(sum) = self.delays.due(now) {
+            let ms = sum.ns() / 1_000_000;
+            self.log.say(&format!(
+                "this host is too slow for the internal work of a pool, such as a resync: the virtual time was set back by {ms} ms within 10 s, and commands were late by as much"
+            ));
         }
     }
 
@@ -194,10 +199,14 @@ mod tests {
     fn delays_of_an_interval_are_reported_as_one() {
         let mut delays = VirtualDelay::default();
         let at = |ms| Wall::default().plus(Span::from_ms(ms));
-        assert_eq!(delays.add(at(5), Span::from_ms(600)), None);
-        assert_eq!(delays.add(at(9_000), Span::from_ms(600)), None);
-        let sum = delays.add(at(10_005), Span::from_ms(600));
-        assert_eq!(sum, Some(Span::from_ms(1_200)));
-        assert_eq!(delays.add(at(20_100), Span::from_ms(600)), None);
+        delays.add(at(5), Span::from_ms(600));
+        delays.add(at(9_000), Span::from_ms(600));
+        assert_eq!(delays.due(at(10_004)), None);
+        // No other delay follows.
+        assert_eq!(delays.due(at(10_005)), Some(Span::from_ms(1_200)));
+        delays.add(at(60_000), Span::from_ms(600));
+        assert_eq!(delays.due(at(69_999)), None);
+        assert_eq!(delays.due(at(70_000)), None);
+        assert_eq!(delays.due(at(90_000)), None);
     }
 }

@@ -9,22 +9,14 @@
 
 use text::digits::{count, megabytes_a_second};
 use text::problem::{Place, Problem, Problems};
-use workload::job::{Job, Mix, Rate};
 
-use super::rate::{self, OfferedRate};
+use super::rate::{self, Arrival, OfferedRate};
 use super::slo::{Limit, LimitMetric, LimitScope, Slo};
 use super::work::Load;
 use crate::review::Workload;
 
 /// Share by which a limit may exceed the arrival rate, which is a whole number for each thread.
 pub(super) const CHANCE: f64 = 0.01;
-
-/// Highest rate of one direction; `None` if the drive sets it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Arrival {
-    iops: f64,
-    bytes: f64,
-}
 
 /// Highest rates of a load: of its reads, and of its writes.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +26,7 @@ impl Arrivals {
     /// Returns the rates at which the I/Os of a load arrive at most.
     pub(super) fn from_load(load: &Load) -> Arrivals {
         match &load.user_workload().workload {
-            Workload::Jobs(jobs) => Arrivals([0, 1].map(|at| of_jobs(jobs, at))),
+            Workload::Jobs(jobs) => Arrivals([0, 1].map(|at| rate::arrival(jobs, at))),
             Workload::Trace(trace) => {
                 let all = trace.summary();
                 let seconds = all.duration.seconds();
@@ -78,37 +70,6 @@ impl Arrivals {
         };
         self.0[at].is_some_and(|one| one.iops <= 0.0)
     }
-}
-
-/// Returns the sum of the rates of all jobs in a direction; zero if no job has it.
-fn of_jobs(jobs: &[Job], at: usize) -> Option<Arrival> {
-    let mut sum = Arrival {
-        iops: 0.0,
-        bytes: 0.0,
-    };
-    for job in jobs {
-        // A log of I/Os has its own directions.
-        if job.iolog.is_some() || job.records.is_some() {
-            return None;
-        }
-        let has = match job.mix {
-            Mix::Read => at == 0,
-            Mix::Write | Mix::TrimWrite => at == 1,
-            Mix::ReadWrite => true,
-            Mix::Trim => false,
-        };
-        if !has {
-            continue;
-        }
-        let each = rate::mean_bytes(&job.block_sizes[at]);
-        let bytes = match job.rate[at]? {
-            Rate::Bytes(bytes) => bytes as f64,
-            of_ios => of_ios.iops()? * each,
-        } * f64::from(job.numjobs);
-        sum.iops += bytes / each.max(1.0);
-        sum.bytes += bytes;
-    }
-    Some(sum)
 }
 
 /// Returns the factor by which a load with a rate is slower than the limit that requires most; `None` if no limit

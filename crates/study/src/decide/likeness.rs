@@ -7,8 +7,9 @@
 //! does not use, and figures that are unknown for either drive.
 
 use serde::Serialize;
+use text::problem::{Place, Problem, Problems};
 
-use super::choose::Candidate;
+use super::choose::{Candidate, Unfit};
 use crate::review::results::rounded;
 
 /// Possible replacements of a drive.
@@ -64,6 +65,22 @@ pub fn is_met(candidates: &[Candidate], like: Option<&Replacements>) -> bool {
         Some(like) => like.others.iter().any(|one| one.meets),
         None => candidates.iter().any(Candidate::is_met),
     }
+}
+
+/// Checks that the drive that is replaced, if there is one, runs the load.
+///
+/// # Errors
+/// Why it does not.
+pub fn check_replaced(wanted: Option<&str>, unfit: &[Unfit]) -> Result<(), Problems> {
+    let Some(one) = unfit.iter().find(|one| Some(&*one.drive) == wanted) else {
+        return Ok(());
+    };
+    Err(Problems(vec![Problem {
+        origin: String::from("--like"),
+        place: Place::Whole,
+        what: format!("{} does not run this load: {}", one.drive, one.why),
+        help: Some(String::from("a load that it runs, or no --like")),
+    }]))
 }
 
 impl Replacements {
@@ -241,6 +258,24 @@ mod tests {
         );
         assert_eq!((found[0].lacks, found[1].lacks), (1.0, 1.0));
         assert!(found[2].lacks > 1.0);
+    }
+
+    #[test]
+    fn a_replaced_drive_that_does_not_run_the_load_is_a_problem() {
+        let unfit = [Unfit {
+            drive: String::from("gone"),
+            why: String::from("it is read-only"),
+        }];
+        let said = check_replaced(Some("gone"), &unfit).expect_err("it does not run");
+        let said = said.to_string();
+        assert!(
+            said.contains("gone does not run this load: it is read-only"),
+            "{said}"
+        );
+        assert!(said.contains("--like"), "{said}");
+        for wanted in [Some("other"), None] {
+            assert!(check_replaced(wanted, &unfit).is_ok());
+        }
     }
 
     /// The drive that is replaced meets the limits, and that is no answer.

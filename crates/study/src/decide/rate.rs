@@ -246,6 +246,47 @@ fn direction(mix: Mix) -> usize {
     usize::from(mix == Mix::Write)
 }
 
+/// Rate at which the I/Os of a direction arrive.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Arrival {
+    /// I/Os per second.
+    pub(super) iops: f64,
+    /// Bytes per second.
+    pub(super) bytes: f64,
+}
+
+/// Returns the sum of the rates of all jobs in a direction (0: reads, 1: writes); zero if no job has it, `None` if the
+/// drive or a log of I/Os sets the rate of one.
+pub(super) fn arrival<'a>(jobs: impl IntoIterator<Item = &'a Job>, at: usize) -> Option<Arrival> {
+    let mut sum = Arrival {
+        iops: 0.0,
+        bytes: 0.0,
+    };
+    for job in jobs {
+        // A log of I/Os has its own directions.
+        if job.iolog.is_some() || job.records.is_some() {
+            return None;
+        }
+        let has = match job.mix {
+            Mix::Read => at == 0,
+            Mix::Write | Mix::TrimWrite => at == 1,
+            Mix::ReadWrite => true,
+            Mix::Trim => false,
+        };
+        if !has {
+            continue;
+        }
+        let each = mean_bytes(&job.block_sizes[at]);
+        let bytes = match job.rate[at]? {
+            Rate::Bytes(bytes) => bytes as f64,
+            of_ios => of_ios.iops()? * each,
+        } * f64::from(job.numjobs);
+        sum.iops += bytes / each.max(1.0);
+        sum.bytes += bytes;
+    }
+    Some(sum)
+}
+
 /// Mean bytes of a job's writes.
 pub(super) fn written_bytes(job: &Job) -> f64 {
     mean_bytes(&job.block_sizes[1])

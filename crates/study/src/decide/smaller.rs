@@ -11,10 +11,10 @@
 use catalogue::DriveSheet;
 use model::media::Medium;
 use tier::DriveConfig;
-use workload::job::{Distribution, Extent, Job, Mix, Rate};
+use workload::job::{Distribution, Extent, Job};
 
 use super::fill;
-use super::rate::{mean_bytes, written_bytes};
+use super::rate;
 
 /// Maximum share of the smaller drive that a run may write.
 const WRITTEN: f64 = 0.1;
@@ -51,22 +51,11 @@ pub(super) fn for_few_writes(drive: &DriveSheet, jobs: &[Job], seconds: f64) -> 
         return None;
     };
     config.slc.as_ref()?;
-    let writes = jobs.iter().filter(|job| job.mix == Mix::Write);
-    let rates = writes.map(|job| {
-        let each = job.rate[1].and_then(Rate::iops)?;
-        Some(each * f64::from(job.numjobs) * written_bytes(job))
-    });
-    let rate: f64 = rates.sum::<Option<f64>>()?;
-    let reads = jobs
-        .iter()
-        .filter(|job| job.mix == Mix::Read && !job.time_based);
-    let rates = reads.map(|job| {
-        let each = job.rate[0].and_then(Rate::iops)?;
-        Some(each * f64::from(job.numjobs) * mean_bytes(&job.block_sizes[0]))
-    });
-    let read: f64 = rates.sum::<Option<f64>>()?;
+    let written = rate::arrival(jobs, 1)?.bytes;
+    let ending = jobs.iter().filter(|job| !job.time_based);
+    let read = rate::arrival(ending, 0)?.bytes;
     let small = fill::SMALL as f64;
-    let fits = rate * seconds <= WRITTEN * small && read * seconds <= READ * small;
+    let fits = written * seconds <= WRITTEN * small && read * seconds <= READ * small;
     (fits && is_relative(jobs)).then(|| shrunk(drive))
 }
 

@@ -104,7 +104,7 @@ const NOT_SEEN: [Bug; 3] = [
 ];
 
 /// Bugs that no power cut shows (`planted_rest.rs`), and bugs of arrays with parity (`planted_parity.rs`).
-const ELSEWHERE: [Bug; 11] = [
+const ELSEWHERE: [Bug; 12] = [
     Bug::RepairsOverWrites,
     Bug::ReadsWhileCopying,
     Bug::RemembersTrimmed,
@@ -116,6 +116,7 @@ const ELSEWHERE: [Bug; 11] = [
     Bug::LeavesParity,
     Bug::SkipsStripes,
     Bug::OpensOverTheHole,
+    Bug::RebuildsWithoutWrites,
 ];
 
 fn tried((pool, only, points): (&str, &str, u64)) -> Report {

@@ -18,6 +18,17 @@ pub struct RebuildProgress {
     pub copied: u64,
 }
 
+/// Returns the sum of the parts from `from` on that a rebuild has not copied. `next` returns the first such part at or
+/// after a place: its start and end.
+pub(super) fn sum_left(mut from: u64, next: impl Fn(u64) -> Option<(u64, u64)>) -> u64 {
+    let mut left = 0;
+    while let Some((at, end)) = next(from) {
+        left += end - at;
+        from = end;
+    }
+    left
+}
+
 /// The rate limit of a rebuild.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RebuildPace {

@@ -13,7 +13,7 @@ use model::time::Time;
 use super::{COPY, Child, LockedRange, Mirror, MirrorPurpose};
 use crate::TierContext;
 use crate::planted::{self, Bug};
-use crate::rebuild::RebuildProgress;
+use crate::rebuild::{RebuildProgress, sum_left};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ResyncStep {
@@ -212,19 +212,17 @@ impl Mirror {
         let Some(copying) = &self.copying else {
             return 0;
         };
-        let (mut from, mut left) = (copying.at, 0);
+        let mut from = copying.at;
         if matches!(copying.step, ResyncStep::Seek | ResyncStep::Flush) {
             from += u64::from(copying.bytes);
         }
-        let next = |from| match self.whole & (1 << copying.leg) {
-            0 => self.next_marked(from),
-            _ => self.next_used(from),
-        };
-        while let Some((at, end)) = next(from).filter(|&(at, _)| at < self.bytes) {
-            left += end.min(self.bytes) - at;
-            from = end;
-        }
-        left
+        sum_left(from, |from| {
+            let (at, end) = match self.whole & (1 << copying.leg) {
+                0 => self.next_marked(from),
+                _ => self.next_used(from),
+            }?;
+            (at < self.bytes).then_some((at, end.min(self.bytes)))
+        })
     }
 
     /// Returns the number of mirror members.

@@ -15,7 +15,7 @@ use model::time::Time;
 
 use super::{ParityArray, ParityPurpose, REST};
 use crate::planted::{self, Bug};
-use crate::rebuild::{RebuildPace, RebuildProgress};
+use crate::rebuild::{RebuildPace, RebuildProgress, sum_left};
 use crate::{Child, TierContext};
 
 /// Maximum number of bytes that a chunk has on a child.
@@ -276,12 +276,7 @@ impl ParityArray {
         if current.step != RebuildStep::Work {
             from += current.bytes;
         }
-        let mut left = 0;
-        while let Some((at, end)) = self.next_part(current.child, from) {
-            left += end - at;
-            from = end;
-        }
-        left
+        sum_left(from, |from| self.next_part(current.child, from))
     }
 }
 

@@ -17,7 +17,7 @@ use model::time::Time;
 
 use super::{BLOCK, ChildSet, Raidz, SECTOR};
 use crate::bits::Bits;
-use crate::rebuild::{RebuildPace, RebuildProgress};
+use crate::rebuild::{RebuildPace, RebuildProgress, sum_left};
 use crate::{Child, TierContext};
 
 /// Number of the resilver in tokens, where requests of clients have theirs: too large for one of them.
@@ -350,11 +350,7 @@ impl Raidz {
         if !matches!(current.step, ResilverStep::Read | ResilverStep::Write) {
             from += current.blocks;
         }
-        let mut blocks = 0;
-        while let Some((at, end)) = self.resilver.next(current.child, from) {
-            blocks += end - at;
-            from = end;
-        }
+        let blocks = sum_left(from, |from| self.resilver.next(current.child, from));
         blocks * self.layout.room() / self.layout.children * SECTOR
     }
 }

@@ -115,8 +115,8 @@ fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Resu
     }
     if let Some(path) = &args.support {
         let supports = Supports::from_reproduction(files, reproduction)?;
-        let json = serde_json::to_string_pretty(&supports).map_err(io::Error::other)?;
-        write_whole(path, format!("{json}\n").as_bytes())?;
+        let json = supports.json_lines().map_err(io::Error::other)?;
+        write_whole(path, json.as_bytes())?;
     }
     let width = output::width();
     let text = match args.against_sheet {

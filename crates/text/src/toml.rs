@@ -243,6 +243,17 @@ impl<'a> Cursor<'a> {
         })
     }
 
+    /// Reads a list of texts, or one text with spaces between them; empty if the key is absent.
+    pub fn words(&mut self, key: &'static str) -> Vec<String> {
+        match self.table.get(key).and_then(Item::as_str) {
+            Some(_) => {
+                let text = self.text(key);
+                text.split_whitespace().map(str::to_owned).collect()
+            }
+            None => self.texts(key),
+        }
+    }
+
     /// Reads an optional whole number within `range`.
     pub fn count(
         &mut self,
@@ -261,21 +272,40 @@ impl<'a> Cursor<'a> {
         number
     }
 
-    /// Returns the tables of `[[key]]`; none if the key is absent.
-    pub fn tables(&mut self, key: &'static str) -> Tables<'a> {
-        let Some(item) = self.item(key) else {
-            return Vec::new();
-        };
-        let Some(tables) = item.as_array_of_tables() else {
-            let what = format!("`{key}` is not a list of tables");
+    /// Returns a cursor over the table of a key; `None` if the key is absent or not a table.
+    pub fn table(&mut self, key: &'static str) -> Option<Cursor<'a>> {
+        let item = self.item(key)?;
+        let Some(table) = item.as_table_like() else {
+            let what = format!("`{key}` is not a table");
             self.page
-                .add_problem(item.span(), what, format!("write [[{key}]]"));
-            return Vec::new();
+                .add_problem(item.span(), what, format!("write [{key}]"));
+            return None;
         };
-        let tables = tables.iter();
-        tables
-            .map(|table| (table as &dyn TableLike, table.span()))
-            .collect()
+        Some(Cursor::new(self.page, key, table, item.span()))
+    }
+
+    /// Returns the tables of `[[key]]` or of `key = [{ ... }]`; none if the key is absent.
+    pub fn tables(&mut self, key: &'static str) -> Tables<'a> {
+        let tables: Option<Tables<'a>> = match self.item(key) {
+            None => return Vec::new(),
+            Some(Item::ArrayOfTables(tables)) => {
+                let tables = tables.iter();
+                Some(tables.map(|table| (table as _, table.span())).collect())
+            }
+            Some(Item::Value(Value::Array(list))) => {
+                let tables = list.iter();
+                tables
+                    .map(|value| Some((value.as_inline_table()? as _, value.span())))
+                    .collect()
+            }
+            Some(_) => None,
+        };
+        tables.unwrap_or_else(|| {
+            let what = format!("`{key}` is not a list of tables");
+            let help = format!("write [[{key}]] for each, or {key} = [{{ ... }}, {{ ... }}]");
+            self.page.add_problem(self.place(key), what, help);
+            Vec::new()
+        })
     }
 
     /// Returns keys and values of an optional table of values.

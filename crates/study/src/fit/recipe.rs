@@ -150,7 +150,7 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<Recipe>, Problems> {
     Problems(page.problems.into_inner()).or(recipes)
 }
 
-/// Reads one `[[fit]]` table; `None` if it is invalid.
+/// Reads one recipe; `None` if it is invalid.
 fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> Option<Recipe> {
     let name = table
         .get("figures")
@@ -261,21 +261,10 @@ fn take(cursor: &mut Cursor<'_>) -> Option<TieBreak> {
 }
 
 fn remarks(page: &Page<'_>, cursor: &mut Cursor<'_>) -> Vec<Remark> {
-    let Some(value) = cursor.value("remarks") else {
-        return Vec::new();
-    };
     const HELP: &str = "such as remarks = [{ row = \"S1-007\", published = 9200, metric = \"at(reads.read.iops, 1)\", ledger = \"S1-flash\" }]";
-    let Some(list) = value.as_array() else {
-        cursor.add_problem("remarks", "`remarks` is not a list of tables", HELP);
-        return Vec::new();
-    };
     let mut remarks = Vec::new();
-    for item in list {
-        let Some(table) = item.as_inline_table() else {
-            cursor.add_problem("remarks", "`remarks` is not a list of tables", HELP);
-            continue;
-        };
-        let mut inner = Cursor::new(page, "remark", table, item.span());
+    for (table, at) in cursor.tables("remarks") {
+        let mut inner = Cursor::new(page, "remark", table, at);
         let published = inner.value("published").and_then(|value| {
             let whole = value.as_integer().map(|whole| whole as f64);
             value.as_float().or(whole)

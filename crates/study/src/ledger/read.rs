@@ -56,7 +56,7 @@ pub fn file(origin: &str, text: &str) -> Result<LedgerFile, Problems> {
         may_set: Vec::new(),
     };
     let mut known = MetricNames::default();
-    let common = common(&page, &mut root);
+    let common = root.table("common").map_or_else(Common::default, common);
     drives(&mut root, &mut file, &mut known);
     measurements(&page, &mut root, &common, &mut file, &mut known);
     for cursor in table::rows(&page, &mut root) {
@@ -91,19 +91,11 @@ fn ids(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<String> {
     all
 }
 
-fn common<'a>(page: &Page<'a>, root: &mut Cursor<'a>) -> Common {
-    let Some(item) = root.item("common") else {
-        return Common::default();
-    };
-    let Some(table) = item.as_table_like() else {
-        page.add_problem(item.span(), "`common` is not a table", "write [common]");
-        return Common::default();
-    };
-    let mut cursor = Cursor::new(page, "common", table, item.span());
+fn common(mut cursor: Cursor<'_>) -> Common {
     Common {
         state: state(&mut cursor),
         host: cursor.maybe_text("host"),
-        fio: cursor.texts("fio"),
+        fio: cursor.words("fio"),
     }
 }
 
@@ -155,21 +147,15 @@ fn measurements<'a>(
     let Some(item) = root.item("measure") else {
         return;
     };
+    const HELP: &str = "write [measure], then NAME = { drive = \"...\", fio = \"...\" }";
     let Some(table) = item.as_table_like() else {
-        page.add_problem(
-            item.span(),
-            "`measure` is not a table",
-            "write [measure.NAME]",
-        );
+        page.add_problem(item.span(), "`measure` is not a table", HELP);
         return;
     };
     for (name, item) in table.iter() {
         let Some(inner) = item.as_table_like() else {
-            page.add_problem(
-                item.span(),
-                format!("`measure.{name}` is not a table"),
-                "write [measure.NAME]",
-            );
+            let what = format!("`measure.{name}` is not a table");
+            page.add_problem(item.span(), what, HELP);
             continue;
         };
         let mut cursor = Cursor::new(page, format!("measure.{name}"), inner, item.span());
@@ -216,7 +202,8 @@ fn measurement(
     let host = cursor.maybe_text("host").or_else(|| common.host.clone());
     let host_set = changes(cursor, "host_set");
     let at = if set.is_empty() { "drive" } else { "set" };
-    let sheet = sheet(cursor, at, &drive, &set);
+    let named = (!drive.is_empty()).then_some(&*drive);
+    let sheet = named.and_then(|drive| sheet(cursor, at, drive, &set));
     let host_sheet = match &host {
         Some(host) => catalogue::host_with(host, &host_set)
             .map_err(|problems| {
@@ -299,23 +286,23 @@ fn filesystem(cursor: &mut Cursor<'_>) -> Option<Filesystem> {
 
 fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
     let mut options = common.fio.clone();
-    let own = cursor.texts("fio");
+    let own = cursor.words("fio");
     if own.is_empty() {
         cursor.add_problem(
             "fio",
             "`fio` is missing",
-            "fio's options, such as [\"--rw=randread\", \"--bs=4k\"]",
+            "fio's options, such as \"--rw=randread --bs=4k\"",
         );
     }
     options.extend(own);
-    let mut before = cursor.texts("before");
-    if !before.is_empty() {
-        before.splice(..0, common.fio.clone());
-    }
-    let mut beside = cursor.texts("beside");
-    if !beside.is_empty() {
-        beside.splice(..0, common.fio.clone());
-    }
+    let mut further = |key| {
+        let mut options = cursor.words(key);
+        if !options.is_empty() {
+            options.splice(..0, common.fio.clone());
+        }
+        options
+    };
+    let (before, beside) = (further("before"), further("beside"));
     let pairs = cursor.pairs("sweep");
     if pairs.len() > 1 {
         cursor.add_problem(
@@ -380,6 +367,58 @@ fn point(value: &Value) -> Option<(String, f64)> {
 mod tests {
     use super::file;
     use crate::ledger::table_of_rows;
+
+    /// A measurement on one line is the measurement of a section of its own, and a text the list of its words.
+    #[test]
+    fn a_line_says_what_a_section_says() {
+        let section = r#"[common]
+state = "fresh"
+host = "xeon-2017"
+fio = ["--direct=1", "--ioengine=libaio"]
+[measure.a]
+drive = "ram-disk"
+set = { "ram.rate" = "2 GB/s" }
+beside = ["--rw=randwrite", "--rate_iops=10", "--runtime=1s"]
+fio = ["--rw=randread", "--size=1m", "--runtime=1s"]
+sweep = { iodepth = [1, 2] }
+"#;
+        let line = r#"[common]
+state = "fresh"
+host = "xeon-2017"
+fio = "--direct=1  --ioengine=libaio"
+[measure]
+a = { drive = "ram-disk", set = { "ram.rate" = "2 GB/s" }, beside = "--rw=randwrite --rate_iops=10 --runtime=1s", fio = "--rw=randread --size=1m --runtime=1s", sweep = { iodepth = [1, 2] } }
+"#;
+        let read = |text: &str| {
+            let row = ["S0-001 | 1 | IOPS | predicted | mean(a.read.iops)".to_owned()];
+            let read = file("test.toml", &table_of_rows(text, row));
+            read.unwrap_or_else(|problems| panic!("{text}\n{problems}"))
+        };
+        assert_eq!(read(section).measurements, read(line).measurements);
+    }
+
+    /// Problems of a measurement on one line have the place of their key.
+    #[test]
+    fn problems_of_a_line_name_the_key() {
+        let measure = "[common]\nstate = \"fresh\"\nhost = \"xeon-2017\"\n[measure]\n\
+                       a = { drive = \"ram-disk\", fio = \"--rw=randread --bs=4z\", seed = 3 }\n\
+                       b = { fio = \"--rw=randread\" }\nc = 3\n";
+        let row = ["S0-001 | 1 | IOPS | predicted | a.read.iops".to_owned()];
+        let said = file("test.toml", &table_of_rows(measure, row)).expect_err("problems");
+        let said = said.render(false);
+        let problems: Vec<&str> = said.split("error: ").skip(1).collect();
+        let expected = [
+            ("test.toml:5:33", "measure.a: bs: `4z`"),
+            ("test.toml:5:58", "measure.a: unknown key `seed`"),
+            ("test.toml:6:5", "measure.b: `drive` is missing"),
+            ("test.toml:7:5", "`measure.c` is not a table"),
+        ];
+        assert_eq!(problems.len(), expected.len(), "{said}");
+        for (problem, (place, what)) in problems.into_iter().zip(expected) {
+            assert!(problem.contains(&format!("--> {place}\n")), "{said}");
+            assert!(problem.starts_with(what), "{said}");
+        }
+    }
 
     /// A point that is not a size is an error, and is not left out of a mean.
     #[test]

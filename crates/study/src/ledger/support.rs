@@ -6,6 +6,7 @@
 //! unvalidated ones without running the ledger. A row counts for every drive that its metric measures. Rows without a
 //! run do not count.
 
+mod file;
 mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,9 +186,11 @@ impl Support {
         let results: Vec<&RowResult> = results.collect();
         let summary = Summary::from_results(results.iter().copied());
         let runs = Errors::of_runs(results.into_iter());
-        let rounded = |error: f64| libm::round(error * 1e4) * 1e-4;
         // Written with few digits, so that the file changes only when a result does.
-        let rounded = |error: f64| format!("{:.4}", rounded(error)).parse().unwrap_or(error);
+        let rounded = |error: f64| {
+            let near = libm::round(error * 1e4) * 1e-4;
+            format!("{near:.4}").parse().unwrap_or(error)
+        };
         Support {
             fitted: summary.fitted,
             predicted: summary.predicted,

@@ -72,14 +72,9 @@ impl<'a> RowCursor<'a> {
 /// Reads the table of `[rows]`; no rows if there is none.
 pub(super) fn rows<'a>(page: &'a Page<'a>, root: &mut Cursor<'a>) -> Vec<RowCursor<'a>> {
     const HELP: &str = "write [rows], then table = '''...''', a line for each row";
-    let Some(item) = root.item("rows") else {
+    let Some(mut section) = root.table("rows") else {
         return Vec::new();
     };
-    let Some(section) = item.as_table_like() else {
-        page.add_problem(item.span(), "`rows` is not a table", HELP);
-        return Vec::new();
-    };
-    let mut section = Cursor::new(page, "rows", section, item.span());
     let span = section.value("table").and_then(Value::span);
     let text = &*page.file.text;
     let content = span.filter(|span| text[span.clone()].starts_with("'''"));

@@ -121,7 +121,12 @@ pub struct Counts {
 /// # Errors
 /// The reason why it cannot be judged.
 pub fn judge(walk: &Walk<'_>, lost: &Lost, check: &mut dyn Check) -> Result<Judgement, String> {
-    let judged = check.check(&[case(walk, lost)])?;
+    judge_case(&case(walk, lost), check)
+}
+
+/// Judges one image with the acknowledgements of its case.
+pub(crate) fn judge_case(case: &Case<'_>, check: &mut dyn Check) -> Result<Judgement, String> {
+    let judged = check.check(std::slice::from_ref(case))?;
     let one = judged.into_iter().next();
     one.ok_or_else(|| String::from("the check judged nothing"))
 }

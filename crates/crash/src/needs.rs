@@ -59,6 +59,15 @@ impl Needs {
         }
     }
 
+    /// Returns the conditions of an image that a power cut at this event could leave, with the loss of nothing that was
+    /// sent before it, or of writes in flight.
+    pub(crate) fn from_cut(walk: &Walk<'_>, lost: &Lost, loss: Loss) -> Needs {
+        Needs {
+            loss,
+            torn: torn(walk, lost),
+        }
+    }
+
     /// Checks whether this drive can leave such an image if it fulfils its durability guarantee.
     pub fn is_possible_on(self, drive: DriveProperties) -> bool {
         let loses = match self.loss {
@@ -77,6 +86,62 @@ impl fmt::Display for Needs {
             Some(_) => write!(f, "torn, {}", self.loss.words()),
         }
     }
+}
+
+/// An earlier power cut that leaves an image with fewer conditions.
+pub(crate) struct EarlierCut {
+    /// Pieces that are lost at the walk's moment in this image.
+    pub(crate) lost: Lost,
+    /// Number of acknowledgements before the cut.
+    pub(crate) acks: usize,
+    /// Number of tries before the cut.
+    pub(crate) tries: usize,
+    /// Loss that the image needs.
+    pub(crate) loss: Loss,
+}
+
+/// Returns the cuts just before the first lost write was sent, and just before the first completed: everything that was
+/// sent later is missing too. A cut is left out if something sent after it is durable at the walk's moment.
+pub(crate) fn earlier_cuts(walk: &Walk<'_>, set: &Lost) -> Vec<EarlierCut> {
+    let (log, now) = (walk.log(), walk.moment().event);
+    let pieces = walk.undecided();
+    let lost = || {
+        let indices = (0..pieces.len()).filter(|index| set.contains(*index));
+        indices.map(|index| &log.commands[pieces[index].command as usize])
+    };
+    let sent = lost().map(|it| it.submitted).min();
+    let completed = lost().filter_map(|it| it.completed).min();
+    let cuts = [(sent, Loss::Nothing), (completed, Loss::InFlight)];
+    let undecided: BTreeSet<u32> = pieces.iter().map(|it| it.command).collect();
+    let cut = |(event, loss): (Option<usize>, Loss)| {
+        let event = event.filter(|event| *event < now)?;
+        let later = |number: u32| log.commands[number as usize].submitted >= event;
+        let mut counts = (0, 0);
+        for event in &log.events[..event] {
+            match event {
+                Event::Ack(_) => counts.0 += 1,
+                Event::Try(_) => counts.1 += 1,
+                _ => {}
+            }
+        }
+        let settled = log.events[event..now].iter().any(|event| match event {
+            Event::Submitted(number) => {
+                let command = &log.commands[*number as usize];
+                let failed = command.failed && command.completed.is_some_and(|it| it < now);
+                command.writes() && !failed && !undecided.contains(number)
+            }
+            _ => false,
+        });
+        (!settled).then(|| EarlierCut {
+            lost: Lost::from_fn(pieces.len(), |it| {
+                set.contains(it) || later(pieces[it].command)
+            }),
+            acks: counts.0,
+            tries: counts.1,
+            loss,
+        })
+    };
+    cuts.into_iter().filter_map(cut).collect()
 }
 
 fn loss(walk: &Walk<'_>, set: &Lost) -> Loss {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::{Check, Class, Judgement, judge};
+use crate::check::{Case, Check, Class, Judgement, case, judge_case};
 use crate::lost::Lost;
 use crate::moments::Walk;
+use crate::needs::{Needs, earlier_cuts};
 use crate::shrink::smallest;
 
 /// Maximum number of checks for reducing one failure.
@@ -38,11 +39,15 @@ impl<'c> Trial<'c> {
     }
 
     fn fails(&mut self, walk: &Walk<'_>, lost: &Lost) -> bool {
+        self.fails_case(&case(walk, lost))
+    }
+
+    fn fails_case(&mut self, case: &Case<'_>) -> bool {
         if self.left == 0 || self.error.is_some() {
             return false;
         }
         self.left -= 1;
-        match judge(walk, lost, self.check) {
+        match judge_case(case, self.check) {
             Ok(Judgement::Failed(class, _)) => class == self.class,
             Ok(_) => false,
             Err(why) => {
@@ -73,6 +78,26 @@ impl<'c> Trial<'c> {
         let these = |some: &[usize]| Lost::from_fn(pieces.len(), |it| some.contains(&it));
         let few = smallest(&all, |some| self.fails(walk, &these(some)));
         these(&few)
+    }
+
+    /// Returns the conditions that the failure needs: those of this image, or of an image of an earlier power cut that
+    /// fails in the same way and needs less. The smallest loss is not always the one with the fewest conditions: if one
+    /// write is missing and a later one is kept, the drive has lost an acknowledged write. If both are missing, it may
+    /// have got neither.
+    pub(crate) fn needs(&mut self, walk: &Walk<'_>, lost: &Lost) -> Needs {
+        let own = Needs::from_loss(walk, lost);
+        for cut in earlier_cuts(walk, lost) {
+            if cut.loss >= own.loss {
+                break;
+            }
+            let mut earlier = case(walk, &cut.lost);
+            earlier.acks = &earlier.acks[..cut.acks];
+            earlier.tries = &earlier.tries[..cut.tries];
+            if self.fails_case(&earlier) {
+                return Needs::from_cut(walk, &cut.lost, cut.loss);
+            }
+        }
+        own
     }
 
     /// Returns a moment at which the loss of nothing fails, and before which it passes: it bisects the moments from

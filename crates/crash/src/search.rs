@@ -68,6 +68,8 @@ pub struct Failure {
     pub lost: Vec<(u32, Vec<(u64, u64)>)>,
     /// Conditions that the failure needs.
     pub needs: Needs,
+    /// Conditions that the smallest image needs: more than [`Failure::needs`] if an image with more loss needs less.
+    pub image_needs: Needs,
 }
 
 /// Result of a search.
@@ -407,6 +409,7 @@ impl<'a> Search<'a, '_> {
             0 => (trial.first(&self.start, walk, passed), lost),
             _ => trial.earlier(&self.start, walk, lost),
         };
+        let needs = trial.needs(&walk, &lost);
         trial.result().map_err(NoReport::CheckFailed)?;
         let Judgement::Failed(class, line) = self.judge(&walk, &lost)? else {
             return Ok(None);
@@ -418,7 +421,8 @@ impl<'a> Search<'a, '_> {
             name: name(&walk, &lost),
             moment: walk.moment(),
             lost: ranges(&walk, &lost),
-            needs: Needs::from_loss(&walk, &lost),
+            needs,
+            image_needs: Needs::from_loss(&walk, &lost),
         }))
     }
 }

@@ -183,6 +183,30 @@ fn an_acknowledgement_before_the_flush() {
     holds(&acknowledging(true), SSD, records);
 }
 
+/// The acknowledged data are in the memory of the host and are written later. The loss of one of the writes alone needs a
+/// volatile cache, but the bug does not: a drive that has got none of them fails too.
+#[test]
+fn an_acknowledgement_before_the_writes_are_sent() {
+    let log = |syncs: bool| {
+        let mut program = Program::new();
+        for number in 1..5 {
+            if syncs {
+                program.write(number.into(), number);
+                program.flush();
+            }
+            program.ack(number);
+        }
+        for number in 1..5 {
+            program.write(number.into(), number);
+        }
+        program.log()
+    };
+    for how in [SSD, PROTECTED] {
+        found(&log(false), how, records, Class::Lost, "nothing");
+        holds(&log(true), how, records);
+    }
+}
+
 #[test]
 fn a_lying_flush_under_a_correct_program() {
     let how = Assumptions {

@@ -427,7 +427,7 @@ impl fmt::Display for Verdict {
         for failure in &self.report.failures {
             writeln!(f, "FAILED     {}", report::title(failure))?;
             writeln!(f, "  smallest   {}", report::smallest(log, failure))?;
-            writeln!(f, "  needs      {}", report::needs(failure.needs))?;
+            writeln!(f, "  needs      {}", report::needs(failure))?;
             let possible = drives::possible_text(failure.needs, "");
             writeln!(f, "  possible   {possible}")?;
             // Tests of cargo run in threads with the name of the test.

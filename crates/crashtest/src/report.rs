@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crash::search::{Class, Failure};
-use crash::{Log, Loss, Needs};
+use crash::{Log, Loss};
 
 /// Returns class and text of a failure.
 pub fn words(class: Class, line: &str) -> String {
@@ -49,13 +49,19 @@ pub fn smallest(log: &Log, failure: &Failure) -> String {
     line
 }
 
-/// Returns the needs of a failure, with an explanation.
-pub fn needs(needs: Needs) -> String {
+/// Returns the needs of a failure, with an explanation, and those of its smallest image if this one needs more.
+pub fn needs(failure: &Failure) -> String {
+    let Failure {
+        needs, image_needs, ..
+    } = failure;
     let why = match needs.loss {
         Loss::Nothing => "power can fail before the program has sent the missing writes",
         Loss::InFlight => "the loss of writes that were not yet acknowledged",
         Loss::Volatile => "the loss of writes that were acknowledged and not flushed",
         Loss::LyingFlush => "a drive that violates its durability guarantee",
     };
-    format!("{needs}: {why}")
+    match image_needs.loss == needs.loss {
+        true => format!("{needs}: {why}"),
+        false => format!("{needs}: {why} (the smallest image itself: {image_needs})"),
+    }
 }

@@ -199,6 +199,7 @@ fn search_images(
                 moment: walk.moment(),
                 lost: Vec::new(),
                 needs: Needs::from_loss(&walk, &nothing),
+                image_needs: Needs::from_loss(&walk, &nothing),
             });
             Ok(report)
         }

@@ -305,7 +305,7 @@ pub(super) fn facts(
 ) -> Vec<(&'static str, String)> {
     let mut facts = vec![("smallest", report::smallest(&source.log, failure))];
     facts.extend(cause.into_iter().flat_map(|it| it.lines(&source.log)));
-    facts.push(("needs", report::needs(failure.needs)));
+    facts.push(("needs", report::needs(failure)));
     let possible = drives::possible_text(failure.needs, " (--json lists all)");
     facts.push(("possible", possible));
     facts
@@ -476,6 +476,7 @@ fn json_failures(outcome: &SearchOutcome<'_>) -> Vec<Value> {
                 "acks": failure.moment.acks,
                 "needs": failure.needs.loss.words(),
                 "torn": failure.needs.torn,
+                "image_needs": failure.image_needs.loss.words(),
                 "possible_on": drives::possible(failure.needs).0,
             });
             let cause = cause.iter().flat_map(|it| it.json(&source.log));

@@ -164,7 +164,7 @@ pub(crate) struct Args {
     fsck: bool,
 
     /// Longest time of one check
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = LIMIT, value_parser = span)]
     limit: Duration,
 
     /// Longest time of all checks
@@ -255,13 +255,18 @@ struct JudgeCommand<'a> {
     resident: bool,
     /// Whether guests check the file system of each image first.
     fsck: bool,
+    /// Time limit of one check.
+    limit: Duration,
 }
+
+/// Default of `--limit`.
+const LIMIT: &str = "10s";
 
 /// Command of a check that only consists of `--fsck`.
 const NO_CHECK: &str = "true";
 
 impl JudgeCommand<'_> {
-    /// Returns the option with the command, quoted for a shell.
+    /// Returns the options with the command, quoted for a shell, and its time limit if it is not the default.
     fn option(&self) -> String {
         let option = if self.resident {
             "--check-server"
@@ -269,9 +274,13 @@ impl JudgeCommand<'_> {
             "--check"
         };
         let fsck = if self.fsck { "--fsck " } else { "" };
-        match self.fsck && self.command == NO_CHECK {
+        let check = match self.fsck && self.command == NO_CHECK {
             true => String::from("--fsck"),
             false => format!("{fsck}{option} {}", source::quoted(self.command)),
+        };
+        match span(LIMIT) {
+            Ok(limit) if limit == self.limit => check,
+            _ => format!("--limit {}s {check}", self.limit.as_secs_f64()),
         }
     }
 }
@@ -286,11 +295,15 @@ impl Args {
             command,
             resident,
             fsck: self.fsck,
+            limit: self.limit,
         })
     }
 }
 
 fn span(text: &str) -> Result<Duration, String> {
+    if text.parse::<f64>().is_ok_and(|it| it > 0.0) {
+        return Err(format!("has no unit: write {text}s or {text}min"));
+    }
     let span: Span = text::quantity::quantity(text)?;
     match span > Span::ZERO {
         true => Ok(Duration::from_nanos(span.ns())),

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+pub(super) use init::is_in_memory;
 pub(super) use job::{FileRange, FileSystem, Job, Message, Mount, ProgramEnd, Task};
 pub(super) use workers::GuestChecks;
 

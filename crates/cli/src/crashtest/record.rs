@@ -217,7 +217,7 @@ impl ProgramRecording {
             .open(self.folder.path().join("output"))
             .map_err(failed)?;
         let child = self.spawn(args, &uri, &output).map_err(failed)?;
-        let child = child.map_err(|error| self.not_started(&error.to_string()))?;
+        let child = child.map_err(|error| self.not_started(args, &error.to_string()))?;
         let status = serve(&mut server, stop, |go_on| wait(child, go_on)).map_err(failed)?;
         stop.finish()?;
         match status.success() {
@@ -290,13 +290,25 @@ impl ProgramRecording {
         stop.finish()?;
         match heard.map_err(failed)? {
             Some(Message::Ended(ending)) => Ok(Some(ending)),
-            Some(Message::NotStarted(why)) => Err(self.not_started(&why)),
+            Some(Message::NotStarted(why)) => Err(self.not_started(args, &why)),
             _ => Ok(None),
         }
     }
 
     /// Returns the failure of a program that cannot be started.
-    fn not_started(&self, why: &str) -> Failure {
+    fn not_started(&self, args: &Args, why: &str) -> Failure {
+        let path = args.program.first().map(Path::new);
+        let in_guest = args.fs.is_none_or(|it| it != Fs::None);
+        if in_guest && path.is_some_and(|it| guest::is_in_memory(it) && it.exists()) {
+            return bad(
+                format!(
+                    "{}: cannot be started in the guest: {why}, though this machine has the file",
+                    self.program
+                ),
+                "start drivelab in a folder above the program, or move the program: /tmp, /run, /var/tmp and /dev/shm \
+                 are empty in the guest, except for the current folder",
+            );
+        }
         bad(
             format!("{}: cannot be started: {why}", self.program),
             "name a program after `--`, with its arguments: an executable file, by its path or in PATH; for a line of \

@@ -7,7 +7,7 @@ use ::crashtest::{drives, report};
 use crash::choice::all_of;
 use crash::log::Event;
 use crash::name::name;
-use crash::search::{Failure, SearchReport};
+use crash::search::{Class, Failure, SearchReport};
 use crash::{EventKind, Log, Lost, Needs, Walk};
 use serde_json::{Value, json};
 use text::terminal::{Width, paragraph, plain, right};
@@ -291,10 +291,23 @@ pub(super) fn write_report(
         writeln!(out, "{}", paragraph("flaky      ", &line, width))?;
     }
     if report.failures.is_empty() {
-        let line = format!("no image of {} fails", counts.tried);
-        writeln!(out, "{}", paragraph("held       ", &line, width))?;
+        writeln!(out, "{}", paragraph("held       ", &held(report), width))?;
     }
     Ok(())
+}
+
+/// Returns what a search without failures has shown: less if `--budget` ended it.
+fn held(report: &SearchReport) -> String {
+    let line = format!("no image of {} fails", report.counts.tried);
+    let untried = report.moments.iter().filter(|it| it.tried == 0).count();
+    match (report.stopped, untried) {
+        (false, _) => line,
+        (true, 0) => format!("{line}; --budget ended the search"),
+        (true, _) => format!(
+            "{line}, but --budget ended the search before any image of {untried} of {} moments was tried",
+            report.moments.len()
+        ),
+    }
 }
 
 /// Returns the facts on a failure: heading and text.
@@ -308,6 +321,10 @@ pub(super) fn facts(
     facts.push(("needs", report::needs(failure)));
     let possible = drives::possible_text(failure.needs, " (--json lists all)");
     facts.push(("possible", possible));
+    if failure.class == Class::Lost && failure.moment.acks == 0 {
+        let note = "nothing had been acknowledged before this power cut: does the checker demand too much?";
+        facts.push(("note", note.into()));
+    }
     facts
 }
 

@@ -203,6 +203,17 @@ fn what_fails_in_a_guest_says_so() {
             assert!(said.contains(&line), "{name} {fs}: {said}");
         }
     }
+    // Outside of the current folder, /tmp is empty in the guest.
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    if elsewhere.path().starts_with("/tmp") {
+        let name = elsewhere.path().join("there");
+        std::fs::copy("/bin/true", &name).expect("a copy");
+        let name = name.to_str().expect("a path");
+        let (code, said) = place.run(&[&check[..], &["--", name]].concat());
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("though this machine has the file"), "{said}");
+        assert!(said.contains("/tmp, /run, /var/tmp"), "{said}");
+    }
     let pool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pools/optane-mirror.toml");
     let pool = pool.to_str().expect("a path");
     let (code, said) = place.run(&[&[pool, "--check", "true"][..], &program("true")].concat());

@@ -30,6 +30,11 @@ use super::job::{
 /// Folders in memory.
 const IN_MEMORY: [&str; 4] = ["/tmp", "/run", "/var/tmp", "/dev/shm"];
 
+/// Checks whether a path of the caller is in a folder that is in memory in the guest.
+pub(in crate::crashtest) fn is_in_memory(path: &Path) -> bool {
+    IN_MEMORY.iter().any(|it| path.starts_with(it))
+}
+
 /// Maximum bytes of output that are reported.
 const OUTPUT: u64 = 8 << 10;
 
@@ -99,7 +104,7 @@ fn folders(job: &Job) -> io::Result<()> {
     };
     fs::create_dir_all(SHARED)?;
     mounted("none", SHARED, "hostfs", flags, &shared)?;
-    if IN_MEMORY.iter().any(|it| job.directory.starts_with(it)) {
+    if is_in_memory(&job.directory) {
         let directory = job.directory.to_string_lossy();
         fs::create_dir_all(&job.directory)?;
         mounted("none", &directory, "hostfs", MountFlags::RDONLY, &directory)?;

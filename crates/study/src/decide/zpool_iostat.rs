@@ -309,7 +309,10 @@ fn of_samples(
 ) -> Result<ZilStatistics, Problems> {
     // Queues of the first sample are of its moment, too.
     let is_used = tables.values().flatten().any(|writes| writes[0] > 0.0);
-    let pools = || tables.iter().filter(|(name, _)| !name.starts_with(' '));
+    // Without a line of a pool, as in a part of the output, vdevs stand for it.
+    let is_vdev = |name: &str| name.starts_with(' ');
+    let only_vdevs = tables.keys().all(|name| is_vdev(name));
+    let pools = || { tables.iter() }.filter(|(name, _)| only_vdevs || !is_vdev(name));
     let with_writes = pools().map(|(_, all)| {
         let moments = split_first(all).1.iter();
         moments.filter(|writes| writes[1] > 0.0).count()
@@ -526,6 +529,19 @@ mod tests {
         );
         let found = read_statistics("z", &format!("{header}{}", moment.repeat(101)));
         assert_eq!(found.expect("enough moments").intervals, 100);
+    }
+
+    /// Found by fuzzing: such a text had no interval.
+    #[test]
+    fn vdevs_without_their_pool_stand_for_it() {
+        let header = "capacity operations bandwidth syncq_read syncq_write asyncq_read asyncq_write\n\
+                      pool alloc free read write read write pend activ pend activ pend activ pend activ\n";
+        let line = |pending: u32| format!("  sda 1T 2T 0 500 0 60M 0 0 {pending} 0 0 0 3 2\n");
+        let busy = read_statistics("z", &format!("{header}{}", line(1))).expect("a sample");
+        assert!(!busy.needs_no_log() && busy.intervals == 1, "{busy:?}");
+        let quiet = format!("{header}{}", line(0).repeat(101));
+        let quiet = read_statistics("z", &quiet).expect("samples");
+        assert!(quiet.needs_no_log() && quiet.intervals == 100, "{quiet:?}");
     }
 
     #[test]

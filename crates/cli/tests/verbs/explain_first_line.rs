@@ -104,7 +104,7 @@ fn a_result_beyond_the_link_is_no_bottleneck() {
     let [first, second] = lines(results.0.path(), &["990pro-2000"]);
     for part in [
         "times as fast as the model (from data sheet)",
-        "times what the drive's link allows",
+        "times what its interface allows",
         "another drive, or a cache",
     ] {
         assert!(first.contains(part), "{part}: {first}");

@@ -1,12 +1,13 @@
 //! Lifetime of drives: `drivelab life`.
 
 use serde_json::{Value, json};
-use study::decide::life::{FirstEnd, LifeAnswer, LifePart, cycles_end_first, is_assumed, lasts};
+use study::decide::life::{LifeAnswer, LifePart, cycles_end_first, is_assumed};
 use study::decide::table_of_s3::TableRow;
 use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, count, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
+use super::ends::{cycles_kind, duration_of, years_of};
 use super::headline::{first_that_fits, named, pause, short, some_of};
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, range, seeds};
@@ -108,7 +109,7 @@ fn cycles_first(
     [verdict, rated, slower]: [&str; 3],
     (worn, days): (&LifePart, f64),
 ) -> String {
-    let assumed = cycles_kind(worn);
+    let assumed = cycles_kind(worn.cycles.as_ref().map_or("", |it| it.kind));
     let days = duration_of(days);
     let whose = match answer.parts.len() {
         1 => String::new(),
@@ -332,76 +333,11 @@ fn unloaded(answer: &LifeAnswer) -> String {
     ])
 }
 
-/// Years within which the end of a drive is part of the verdict of other subcommands.
-const TERM: f64 = 5.0;
-
-/// Returns which part of this drive or pool reaches its rated endurance when, if that is within [`TERM`].
-pub(super) fn early_end(end: Option<&FirstEnd>, drive: &str) -> Option<String> {
-    let end = end.filter(|end| !lasts(end.years, TERM))?;
-    let member = end.member.as_deref().filter(|member| *member != drive);
-    let who = member.map_or_else(|| String::from("it"), short);
-    Some(match end.years > 0.0 {
-        true => format!(
-            "{who} reaches its rated endurance after {} without pause",
-            years_of(end.years)
-        ),
-        false => format!("{who} is past its rated endurance already"),
-    })
-}
-
-/// Returns the kind of a part's cycles as text.
-fn cycles_kind(part: &LifePart) -> &'static str {
-    match part.cycles.as_ref().is_some_and(|it| is_assumed(it.kind)) {
-        true => "assumed",
-        false => "rated",
-    }
-}
-
-/// Returns when the cycles of these parts are used up, as the predicate of a sentence, if that is within these years and
-/// much earlier than the rating.
-pub(super) fn cycles_used_up(parts: &[LifePart], years: f64) -> Option<String> {
-    let (worn, days) = cycles_end_first(parts, years)?;
-    let after = duration_of(days);
-    Some(format!(
-        "uses up its {} cycles after {after}",
-        cycles_kind(worn)
-    ))
-}
-
-/// Returns the end of a drive after these years, as the predicate of a sentence.
-pub(super) fn wears_out(years: f64) -> String {
-    match years > 0.0 {
-        true => format!("wears out after {}", years_of(years)),
-        false => String::from(WORN_OUT),
-    }
-}
-
-/// Predicate of a drive that has reached the end of its endurance before the load begins.
-pub(super) const WORN_OUT: &str = "is worn out already";
-
-/// Returns years as text, in days or years.
-pub(super) fn years_of(years: f64) -> String {
-    match years {
-        many if many >= 1000.0 => String::from("over 1,000 years"),
-        years if years < 2.0 => duration_of(years * 365.0),
-        years => format!("{} years", digits(years)),
-    }
-}
-
 /// Returns years for a table; an end that has passed is `now`.
 fn cell(years: f64) -> String {
     match years > 0.0 {
         true => years_of(years),
         false => String::from("now"),
-    }
-}
-
-/// Returns days as text, in days or years.
-fn duration_of(days: f64) -> String {
-    match days {
-        days if days >= 730.0 => years_of(days / 365.0),
-        days if days >= 3.0 => format!("{} days", digits(days)),
-        days => duration(days * 86_400.0),
     }
 }
 

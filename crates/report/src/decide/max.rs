@@ -9,8 +9,8 @@ use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits};
 use text::terminal::{Width, paragraph};
 
+use super::ends::early_end;
 use super::headline::{first_that_fits, named};
-use super::life::early_end;
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, percent, reading_within, seeds};
 
@@ -89,6 +89,13 @@ fn answer(request: &MaxRequest, answer: &MaxAnswer) -> String {
     // Pauses would lower the rate: without them, it is an upper bound.
     if answer.model_text.contains(REMARK) {
         return first_that_fits([
+            format!(
+                "{name}: at most {iops} IOPS within {slo} (open loop{best_seed}{closed}; pauses of garbage collection are not \
+                 known).{missed}{worn}"
+            ),
+            format!(
+                "{name}: at most {iops} IOPS within {slo} (open loop{best_seed}; its pauses are not known).{missed}{worn}"
+            ),
             format!(
                 "{name}: at most {iops} IOPS within {slo} (open loop; pauses of garbage collection are not known).{missed}{worn}"
             ),

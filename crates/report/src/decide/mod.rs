@@ -5,6 +5,7 @@ mod bottleneck;
 pub mod check;
 pub mod choose;
 mod display;
+mod ends;
 pub mod explain;
 pub mod fill;
 pub mod fleet;

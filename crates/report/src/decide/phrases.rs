@@ -3,7 +3,7 @@
 use study::decide::choose::{ChooseAnswer, ChooseRequest, Measure};
 use text::digits::{count, digits, microseconds};
 
-use super::life::years_of;
+use super::ends::years_of;
 
 /// Returns the verdict by years if no candidate lasts as long as requested.
 pub(super) fn none_lasts(request: &ChooseRequest, longest: &str, years: f64) -> String {

@@ -8,8 +8,8 @@ use study::decide::likeness::{Likeness, Replacements};
 use study::decide::work::OwnPace;
 use text::digits::{count, digits, microseconds};
 
+use super::ends::{uses_up, wears_out, years_of};
 use super::headline::{first_that_fits, short, untested};
-use super::life::{wears_out, years_of};
 use super::or_none;
 use super::sentences::remarks;
 use super::table::{AnswerColumn, AnswerTable};
@@ -92,10 +92,16 @@ fn model(one: &Likeness) -> String {
     }
 }
 
+/// Returns when a replacement ends, if it counts as a loss.
+fn ending(one: &Likeness) -> Option<String> {
+    let cycles = one.cycles.as_ref().map(uses_up);
+    cycles.or_else(|| one.ends_after_years.map(wears_out))
+}
+
 /// Returns what a replacement lacks.
 fn lost(one: &Likeness) -> String {
     let mut lost = one.lost.clone();
-    lost.extend(one.ends_after_years.map(wears_out));
+    lost.extend(ending(one));
     match lost.is_empty() {
         true => String::from("nothing is a fifth worse"),
         false => lost.join(", "),
@@ -105,8 +111,8 @@ fn lost(one: &Likeness) -> String {
 /// Returns what a replacement lacks, in few words: that it wears out, or its first loss, and the number of others.
 fn worst(one: &Likeness) -> String {
     let mut lost = one.lost.clone();
-    if let Some(ends) = one.ends_after_years {
-        lost.insert(0, wears_out(ends));
+    if let Some(ends) = ending(one) {
+        lost.insert(0, ends);
     }
     match &lost[..] {
         [] => String::from("nothing is a fifth worse"),

@@ -114,7 +114,8 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
         );
     };
     if !best.ties.is_empty() {
-        return tied(request, answer, best);
+        let ours = chosen_rate(request, answer);
+        return tied(request, answer, best, ours.as_deref());
     }
     let model = answer.candidate(&best.drive).map_or("", |one| one.model);
     let name = named(&best.drive, model);

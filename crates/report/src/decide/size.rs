@@ -7,8 +7,8 @@ use text::digits::{
 };
 use text::terminal::{Width, paragraph};
 
+use super::ends::early_end;
 use super::headline::{in_lines, named};
-use super::life::early_end;
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, percent, range, reading_within, seeds};
 

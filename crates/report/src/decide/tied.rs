@@ -10,19 +10,28 @@ use study::decide::slo::LimitMetric;
 use study::decide::work::OwnPace;
 use text::digits::{count, digits};
 
+use super::ends::{WORN_OUT, cycles_used_up, wears_out, years_of};
 use super::headline::{first_that_fits, short, some_of, untested};
-use super::life::{WORN_OUT, cycles_used_up, wears_out, years_of};
 use super::phrases::{figure, none_lasts, selection_text};
 
 /// Rate of jobs that have one of their own, in a verdict.
 pub(super) const AT_THEIR_RATE: &str = " at the rate of the jobs";
 
 /// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
-pub(super) fn tied(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
+/// `chosen` is their common rate in IOPS, if the program selected it.
+pub(super) fn tied(
+    request: &ChooseRequest,
+    answer: &ChooseAnswer,
+    best: &BestCandidate,
+    chosen: Option<&str>,
+) -> String {
     let all = all_tied(request, answer, best);
     let names: Vec<String> = all.iter().map(|one| short(&one.drive)).collect();
     let by = best.by.words();
-    let at = at_own_maximum(request, &all, best.by);
+    let at = match chosen {
+        Some(rate) => format!(" at {rate} IOPS (half the fastest's maximum)"),
+        None => at_own_maximum(request, &all, best.by),
+    };
     let short_lived = match best.by {
         Measure::Years => best.value < request.years,
         _ => false,

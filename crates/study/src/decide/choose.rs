@@ -299,8 +299,8 @@ fn measured(
     let all: Vec<_> = outcomes.iter().collect();
     let tally = Tally::from_runs(&all);
     let mut life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
-    let facts = load.facts(request.conditions.seeds);
-    few_writes::leave_out_wear(drive, &facts, &mut life.parts);
+    let seconds = load.seconds_at_low_rate(drive, &request.conditions, &outcomes);
+    few_writes::leave_out_wear(drive, seconds, &mut life.parts);
     let rated = life.parts.iter().filter_map(|part| part.years_to_rating());
     let years = rated.min_by(f64::total_cmp);
     let each: Vec<Tally> = outcomes

@@ -13,7 +13,6 @@ use model::media::Medium;
 use tier::DriveConfig;
 
 use super::life_part::{FewWrites, LifePart};
-use super::work::LoadFacts;
 use crate::review::results::rounded;
 
 /// Returns the bytes that a pSLC cache holds; `None` without one.
@@ -26,9 +25,10 @@ fn cache_bytes(config: &DriveConfig) -> Option<f64> {
     Some(nand.raw_bytes()? as f64 * share / f64::from(slc.bits))
 }
 
-/// Leaves out the wear of the parts to which an extended run writes less than their pSLC cache holds.
-pub(super) fn leave_out_wear(drive: &DriveSheet, load: &LoadFacts, parts: &mut [LifePart]) {
-    let Some(seconds) = load.extended_seconds else {
+/// Leaves out the wear of the parts to which a run at a low rate writes less than their pSLC cache holds.
+/// `seconds` is the counted time of a run at a low rate; `None` for another run.
+pub(super) fn leave_out_wear(drive: &DriveSheet, seconds: Option<f64>, parts: &mut [LifePart]) {
+    let Some(seconds) = seconds else {
         return;
     };
     let members = drive.named_members();
@@ -59,19 +59,11 @@ pub(super) fn leave_out_wear(drive: &DriveSheet, load: &LoadFacts, parts: &mut [
 #[cfg(test)]
 mod tests {
     use super::super::life::worn;
-    use super::super::named;
-    use super::super::rate::OfferedRate;
-    use super::super::work::Load;
     use super::*;
 
     /// By hand: 50 kB/s for 220 s and more are megabytes, and the cache of a 990 PRO of 2 TB holds 226 GB.
     #[test]
     fn wear_needs_as_many_writes_as_the_cache_holds() {
-        let text = named::text("oltp").expect("a named load");
-        let load = Load::of_text("oltp", text.to_owned()).expect("fio's words");
-        let load = load.at_rate(OfferedRate::Iops(5.0)).expect("a rate");
-        let mut facts = load.facts(1);
-        facts.extended_seconds = Some(13_200.0);
         for (drive, rate, is_known) in [
             ("990pro-2000", 13_100.0, false),
             ("990pro-2000", 100e6, true),
@@ -81,7 +73,7 @@ mod tests {
             let sheet = catalogue::drive(drive).expect("built in");
             let mut parts = [worn(drive, rate, rate * 48.7)];
             let rated = parts[0].years_to_rating();
-            leave_out_wear(&sheet, &facts, &mut parts);
+            leave_out_wear(&sheet, Some(13_200.0), &mut parts);
             let [part] = &parts;
             let written = part.written.as_ref().expect("a load");
             assert_eq!(written.write_amplification.is_some(), is_known, "{drive}");
@@ -94,10 +86,9 @@ mod tests {
             }
         }
         // A run of the usual length is not extended.
-        facts.extended_seconds = None;
         let sheet = catalogue::drive("990pro-2000").expect("built in");
         let mut parts = [worn("990pro-2000", 13_100.0, 13_100.0)];
-        leave_out_wear(&sheet, &facts, &mut parts);
+        leave_out_wear(&sheet, None, &mut parts);
         assert_eq!(parts[0].few_writes, None);
     }
 }

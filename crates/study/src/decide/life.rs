@@ -140,9 +140,9 @@ pub fn life(
         let offered = load.offered_iops().and(outcomes.as_deref());
         answer.completes = offered.and_then(arrivals::completes);
         read_only::end(drive, load, &mut answer.parts);
-        if let Some(facts) = &answer.load {
-            few_writes::leave_out_wear(drive, facts, &mut answer.parts);
-        }
+        let outcomes = outcomes.as_deref().unwrap_or_default();
+        let seconds = load.seconds_at_low_rate(drive, conditions, outcomes);
+        few_writes::leave_out_wear(drive, seconds, &mut answer.parts);
     }
     Ok(answer)
 }
@@ -209,6 +209,33 @@ pub struct FirstEnd {
     pub member: Option<String>,
     /// Years until its rated bytes are written.
     pub years: f64,
+    /// The part whose cycles are used up first, if that is much earlier than its rating; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<CyclesEnd>,
+}
+
+/// When the cycles of a drive, or of a member of a pool, are used up.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CyclesEnd {
+    /// Name of the member of a pool; null for a drive.
+    pub member: Option<String>,
+    /// Years until Percentage Used exceeds 100.
+    pub years: f64,
+    /// Kind of the rated cycles: `spec`, `assumed`, ...
+    pub kind: &'static str,
+}
+
+impl CyclesEnd {
+    /// Returns the end of the cycles of these parts, if it is within the term and much earlier than the rating
+    /// ([`cycles_end_first`]).
+    pub fn from_parts(parts: &[LifePart], term: f64) -> Option<CyclesEnd> {
+        let (part, days) = cycles_end_first(parts, term)?;
+        Some(CyclesEnd {
+            member: (parts.len() > 1).then(|| part.name.clone()),
+            years: rounded(days / DAYS),
+            kind: part.cycles.as_ref().map_or("not known", |it| it.kind),
+        })
+    }
 }
 
 /// Returns the part that reaches its rated endurance first at the rate of these runs; `None` without a rating or
@@ -221,6 +248,7 @@ pub fn first_end(drive: &DriveSheet, outcomes: &[Outcome]) -> Option<FirstEnd> {
     Some(FirstEnd {
         member: (life.parts.len() > 1).then(|| part.name.clone()),
         years,
+        cycles: CyclesEnd::from_parts(&life.parts, f64::INFINITY),
     })
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
 use super::choose::{Candidate, Unfit};
+use super::life::CyclesEnd;
 use crate::review::results::rounded;
 
 /// Possible replacements of a drive.
@@ -54,6 +55,9 @@ pub struct Likeness {
     /// Years after which it wears out, if that is within the requested years and the drive that it replaces lasts
     /// longer by a fifth or more.
     pub ends_after_years: Option<f64>,
+    /// The cycles that cause this end, if they are used up much earlier than the rating; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<CyclesEnd>,
 }
 
 /// Factor by which a figure must be worse to count as a loss.
@@ -155,11 +159,27 @@ pub(super) fn deficit(wanted: &Candidate, other: &Candidate) -> f64 {
     compared(wanted, other, 0.0).lacks
 }
 
-/// Returns the end of a candidate within a term, unless the drive that it replaces ends at about that time.
-fn early_end(wanted: &Candidate, other: &Candidate, years: f64) -> Option<f64> {
-    let ends = other.ends_within(years)?;
-    let its = wanted.ends_after_years;
-    its.is_none_or(|its| its >= ends * LOST).then_some(ends)
+/// Returns when a candidate ends: by its rating, or by its cycles if these are used up much earlier.
+fn end(one: &Candidate, cycles: Option<&CyclesEnd>) -> Option<f64> {
+    let cycles = cycles.map(|cycles| cycles.years);
+    let both = one.ends_after_years.into_iter().chain(cycles);
+    both.min_by(f64::total_cmp)
+}
+
+/// Returns the end of a candidate within a term, unless the drive that it replaces ends at about that time; with the
+/// cycles, if they cause it.
+fn early_end(
+    wanted: &Candidate,
+    other: &Candidate,
+    years: f64,
+) -> (Option<f64>, Option<CyclesEnd>) {
+    let cycles = CyclesEnd::from_parts(&other.parts, years);
+    let its = CyclesEnd::from_parts(&wanted.parts, f64::INFINITY);
+    let its = end(wanted, its.as_ref());
+    let ends = end(other, cycles.as_ref()).filter(|ends| *ends < years);
+    let ends = ends.filter(|ends| its.is_none_or(|its| its >= ends * LOST));
+    let cycles = cycles.filter(|cycles| ends == Some(cycles.years));
+    (ends, cycles)
 }
 
 fn compared(wanted: &Candidate, other: &Candidate, years: f64) -> Likeness {
@@ -194,6 +214,7 @@ fn compared(wanted: &Candidate, other: &Candidate, years: f64) -> Likeness {
         worse("rated endurance", endurance, false),
         worse("capacity", capacity, false),
     ];
+    let (ends_after_years, cycles) = early_end(wanted, other, years);
     Likeness {
         drive: other.drive.clone(),
         model: other.model,
@@ -207,7 +228,8 @@ fn compared(wanted: &Candidate, other: &Candidate, years: f64) -> Likeness {
         endurance,
         capacity,
         lost: lost.into_iter().flatten().collect(),
-        ends_after_years: early_end(wanted, other, years),
+        ends_after_years,
+        cycles,
     }
 }
 

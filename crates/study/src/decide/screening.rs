@@ -55,6 +55,11 @@ fn completed(one: &Candidate) -> f64 {
     one.iops * one.measurement.seconds
 }
 
+/// Checks whether a run completed enough I/Os for its rate to be that of a long run.
+pub(super) fn has_enough_ios(one: &Candidate) -> bool {
+    completed(one) >= ENOUGH
+}
+
 /// Returns three standard deviations of a number of independent I/Os, as a share of it.
 fn variation(ios: f64) -> f64 {
     3.0 / libm::sqrt(ios.max(1.0))

@@ -11,11 +11,10 @@ use catalogue::{DriveSheet, HostSheet};
 use lab::{
     Lab, Machine, Outcome, ProgressCallback, Scenario, Start, TraceReplay, Work, to_the_end,
 };
+use model::Span;
 use model::media::Precondition;
-use model::{Gauge, Span};
 use serde::Serialize;
 use text::problem::Problems;
-use tier::{DriveConfig, Kind};
 use workload::fio::{self, Surroundings};
 use workload::job::{Job, Mix};
 use workload::replay::OutOfRangePolicy;
@@ -26,6 +25,12 @@ use super::smaller;
 use super::syncs::Syncs;
 use super::tally::Tally;
 use crate::review::{UserWorkload, Workload};
+
+mod memory;
+
+use memory::dirty_max;
+pub(super) use memory::dirty_max_of;
+pub use memory::{IN_MEMORY, stays_in_memory};
 
 /// Jobs of a load that have a rate or pauses of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,50 +57,10 @@ pub fn counted_for<'a>(mut drives: impl Iterator<Item = &'a DriveSheet>) -> Span
     }
 }
 
-/// Returns the maximum bytes that a pool with an intent log holds in memory; `None` for other pools and drives.
-fn dirty_max(sheet: &DriveSheet) -> Option<u64> {
-    dirty_max_of(&sheet.config)
-}
-
-/// As [`dirty_max`], of a drive's configuration.
-pub(super) fn dirty_max_of(config: &DriveConfig) -> Option<u64> {
-    let DriveConfig::Pool(pool) = config else {
-        return None;
-    };
-    let tiers = &pool.tiers;
-    let logs = tiers.iter().filter_map(|tier| match &tier.kind {
-        Kind::IntentLog(config) => Some(config.dirty_max()),
-        _ => None,
-    });
-    logs.reduce(|sum, bytes| sum + bytes)
-}
-
-/// Share of the writes that may stay in memory in the counted time: above it, a rate says little on the drives.
-pub const IN_MEMORY: f64 = 0.1;
 /// Maximum time until the memory of a pool is full, which is not counted.
 const FILLING: Span = Span::from_ms(60_000);
 /// Interval at which the bytes in memory are read.
 const READ_EVERY: Span = Span::from_ms(100);
-
-/// Returns the share of the written bytes that stayed in the memory of a pool with an intent log. It is of the counted
-/// time, and of the run with the most; 0 if memory did not fill further. `None` for other drives.
-pub fn stays_in_memory(drive: &DriveSheet, outcomes: &[Outcome]) -> Option<f64> {
-    dirty_max(drive)?;
-    let of = |outcome: &Outcome| {
-        let levels = outcome.over_time.series(Gauge::DirtyBytes)?;
-        let every = outcome.over_time.every.ns().max(1);
-        let counted = (outcome.counted.ns() / every) as usize;
-        let end = levels.last()?;
-        let begin = match levels.len().checked_sub(counted + 1) {
-            Some(index) => levels[index],
-            None => 0.0,
-        };
-        let written =
-            Tally::from_runs(&[outcome]).written_bytes_a_second() * outcome.counted.seconds();
-        Some(((end - begin) / written.max(1.0)).clamp(0.0, 1.0))
-    };
-    outcomes.iter().filter_map(of).max_by(f64::total_cmp)
-}
 
 /// Seeds, the state and the host of runs.
 #[derive(Clone, Debug)]
@@ -529,6 +494,22 @@ impl Load {
             ..once
         };
         self.run_for(longer, drive, conditions, lab, &again)
+    }
+
+    /// Returns the counted seconds of these runs if they are at a low rate: they are extended, or a smaller drive ran in the
+    /// place of this one. Most of the wear is then that of idle time.
+    pub(super) fn seconds_at_low_rate(
+        &self,
+        drive: &DriveSheet,
+        conditions: &Conditions,
+        outcomes: &[Outcome],
+    ) -> Option<f64> {
+        let extended = self.extended(conditions.seeds).filter(|_| !self.is_brief);
+        if extended.is_none() && self.smaller(drive, extended).is_none() {
+            return None;
+        }
+        let counted = outcomes.iter().map(|one| one.counted.seconds());
+        counted.max_by(f64::total_cmp)
     }
 
     /// Returns a smaller drive for a run at a low arrival rate, which writes little in this time.

@@ -35,6 +35,9 @@ impl Medium for NandConfig {
     /// with equal utilisation of the blocks that are not kept free. Channels, dies, planes and the write buffer are
     /// unchanged, and so is the share of the map that fits into memory.
     ///
+    /// In idle time, garbage collection erases an equal share of the spare blocks above the low watermark. With the
+    /// number of the whole drive, a smaller one could never come to rest.
+    ///
     /// Blocks keep at least [`FEWEST_PAGES`] pages and dies at least [`FEWEST_BLOCKS`] blocks, because with fewer,
     /// greedy collection would select different victims. The result may therefore be larger than `bytes`.
     fn shrunk(&self, bytes: u64) -> NandConfig {
@@ -82,6 +85,7 @@ impl Medium for NandConfig {
             let held = smaller(written) + written.min(buffered as f64);
             shrunk.filled = (held / geometry.capacity as f64).min(1.0);
         }
+        shrunk.collection.background_free = self.background_free_of(&shrunk);
         shrunk
     }
 
@@ -185,5 +189,30 @@ impl MediumDrive for Nand {
 
     fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
         self.shared.ftl.scattered_tables(tell);
+    }
+}
+
+impl NandConfig {
+    /// Returns the number of blocks per die without valid data if the drive is full, and its write buffer too.
+    fn spare_blocks(&self) -> Option<f64> {
+        let shape = self.check().ok()?;
+        let unit = self.geometry.capacity as f64 / f64::from(shape.logical).max(1.0);
+        let valid = f64::from(shape.logical) - self.buffer.bytes as f64 / unit;
+        let per_block = f64::from(shape.block_slots) * f64::from(shape.dies);
+        Some((f64::from(shape.slots()) - valid) / per_block)
+    }
+
+    /// Returns [`super::Collection::background_free`] for a scaled-down drive.
+    fn background_free_of(&self, shrunk: &NandConfig) -> u32 {
+        let whole = self.collection.background_free;
+        let low = self.collection.watermark.low;
+        let above = |config: &NandConfig| Some(config.spare_blocks()? - f64::from(low));
+        let share = above(shrunk)
+            .zip(above(self).filter(|blocks| *blocks > 0.0))
+            .map(|(few, all)| (few / all).clamp(0.0, 1.0));
+        let (Some(share), Some(ahead)) = (share, whole.checked_sub(low)) else {
+            return whole;
+        };
+        low + libm::ceil(f64::from(ahead) * share) as u32
     }
 }

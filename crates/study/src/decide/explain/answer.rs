@@ -215,8 +215,12 @@ fn modelled(
     let far = seen.distance(&run.targets).unwrap_or(f64::INFINITY);
     let asked = trial("as-asked", "as asked", &as_asked, as_asked.iops(), run);
     let trials: Vec<&Trial> = std::iter::once(&asked).chain(&conditions).collect();
-    let gap = RateGap::new(&run.facts, &trials, base.machine.drive())
-        .with_rating(run.facts.iops, rating.as_ref().map(|it| it.iops));
+    let gap = RateGap::new(
+        &run.facts,
+        &trials,
+        (base.machine.drive(), &request.drive.interface),
+    )
+    .with_rating(run.facts.iops, rating.as_ref().map(|it| it.iops));
     let by_model = bound(run, &seen, &options, case.machine.drive());
     let bound = match run.bound() {
         _ if gap.beyond_model => unknown(&format!(

@@ -3,6 +3,7 @@
 use model::management::{LbaFormat, RelativePerformance};
 
 use super::section::Section;
+use super::sold::{self, SalesPeriod};
 
 /// Identity and ratings of a drive that do not depend on its medium.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -37,6 +38,8 @@ pub struct Identity {
     pub fit: Option<String>,
     /// The maker's document from which the file takes its figures.
     pub sheet: Option<String>,
+    /// When it was sold new, if known.
+    pub sold: Option<SalesPeriod>,
 }
 
 /// Reads the common keys from the root of a drive file.
@@ -58,6 +61,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Identity {
     let fit = root.maybe("fit", |root, key| root.name(key));
     let sheet = root.maybe("sheet", |root, key| root.name(key));
     let (price_usd, price_date) = root.maybe("price", |root, key| root.price(key)).unzip();
+    let sold = root.maybe("sold", sold).flatten();
     Identity {
         name,
         maker,
@@ -74,7 +78,22 @@ pub(super) fn read(root: &mut Section<'_>) -> Identity {
         price_date,
         fit,
         sheet,
+        sold,
     }
+}
+
+/// Reads when the drive was sold new.
+fn sold(root: &mut Section<'_>, key: &str) -> Option<SalesPeriod> {
+    let text = root.text(key);
+    let period = SalesPeriod::from_text(&text);
+    if period.is_none() && !text.is_empty() {
+        root.problem(
+            key,
+            format!("`{key}` is not a period: `{text}`"),
+            sold::HELP,
+        );
+    }
+    period
 }
 
 fn lba_formats(root: &mut Section<'_>) -> Vec<LbaFormat> {

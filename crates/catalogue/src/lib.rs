@@ -25,6 +25,7 @@ pub mod section;
 mod setting;
 mod sheet;
 mod smaller;
+mod sold;
 mod volume;
 mod xpoint;
 
@@ -53,6 +54,7 @@ use section::Findings;
 pub use section::Section;
 pub use setting::{Settings, drive_as};
 pub use sheet::{DriveSheet, Figure, FigureKind, HostSheet, Spare};
+pub use sold::SalesPeriod;
 
 use text::problem::Problems;
 use text::toml::{SourceFile, parse};
@@ -335,11 +337,8 @@ fn read_drive(located: &CatalogueFile, role: DriveRole<'_>) -> Result<DriveSheet
     if let Some((_, config)) = &medium {
         administration.check(&mut root, config);
     }
-    if let (DriveRole::Alone([(key, _), ..]), Some((medium, _))) = (role, &medium)
-        && !medium.composed
-    {
-        let what = format!("`{key}` cannot be changed: the drive has no members");
-        root.whole_problem(what, "members are those of a RAID-0");
+    if let Some((medium, _)) = &medium {
+        check_members(&mut root, role, medium);
     }
     drop(root);
     let problems = Problems(findings.problems.into_inner());
@@ -368,12 +367,23 @@ fn read_drive(located: &CatalogueFile, role: DriveRole<'_>) -> Result<DriveSheet
         price_date: identity.price_date,
         fit: identity.fit,
         sheet: identity.sheet,
+        sold: identity.sold,
         ratings,
         free: medium.free,
         figures: findings.figures.into_inner(),
         members: findings.members.into_inner(),
         pool: None,
     })
+}
+
+/// Adds a problem if the members of a drive that has none are changed.
+fn check_members(root: &mut Section<'_>, role: DriveRole<'_>, medium: &MediumSection) {
+    if let DriveRole::Alone([(key, _), ..]) = role
+        && !medium.composed
+    {
+        let what = format!("`{key}` cannot be changed: the drive has no members");
+        root.whole_problem(what, "members are those of a RAID-0");
+    }
 }
 
 /// Returns the file with the defaults for all drives.

@@ -9,6 +9,7 @@ use super::administration::NvmeIdentity;
 use super::change::CHANGED;
 use super::pool::PoolSheet;
 use super::ratings::Ratings;
+use super::sold::SalesPeriod;
 
 /// Origin of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,6 +122,8 @@ pub struct DriveSheet {
     pub fit: Option<String>,
     /// The maker's document from which its own file takes its figures, if named.
     pub sheet: Option<String>,
+    /// When it was sold new, if known; `None` for a pool, whose drives have their own.
+    pub sold: Option<SalesPeriod>,
     /// Ratings of the maker, if the file gives them.
     pub ratings: Option<Ratings>,
     /// Keys of the figures that a fit sets by default.
@@ -151,6 +154,15 @@ pub struct HostSheet {
 }
 
 impl DriveSheet {
+    /// Returns the drive that is no longer made, and since when: itself, or the first such drive of a pool or a RAID-0.
+    pub fn no_longer_made(&self) -> Option<(&DriveSheet, &str)> {
+        let own = self.sold.as_ref().and_then(|sold| sold.until.as_deref());
+        match own {
+            Some(until) => Some((self, until)),
+            None => self.members.iter().find_map(DriveSheet::no_longer_made),
+        }
+    }
+
     /// Whether the drive has non-operational power states of NVMe. A SATA drive does not, whatever its family has.
     pub fn has_power_states(&self) -> bool {
         !self.power_states.is_empty() && self.interface.contains("NVMe")

@@ -33,6 +33,7 @@ fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
     let erase = |config: &NandConfig| config.timing.erase;
     let slc = |config: &NandConfig| config.slc.as_ref().map(|slc| slc.blocks_per_die);
     let map = |config: &NandConfig| config.map.as_ref().map(|map| map.bytes);
+    let ahead = |config: &NandConfig| config.collection.background_free;
     let ns = |span: Span| format!("{} ns", span.ns());
     let all = [
         (
@@ -64,6 +65,11 @@ fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
             map(whole) != map(small),
             "nand.map.memory",
             format!("{} B", map(small).unwrap_or_default()),
+        ),
+        (
+            ahead(whole) != ahead(small),
+            "nand.collection.background_free",
+            ahead(small).to_string(),
         ),
         (
             erase(whole) != erase(small),

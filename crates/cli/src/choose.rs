@@ -22,14 +22,14 @@ use study::decide::syncs::{self, Syncs};
 use study::decide::work::{Load, counted_for};
 use study::decide::zilstat::ZilStatistics;
 use text::problem::{Problem, Problems};
-use tier::DriveConfig;
 
-use crate::drive::{DriveArgs, load as load_drive};
+use crate::drive::DriveArgs;
 use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
 use crate::life::years;
 use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
+use crate::memory;
 use crate::output;
 use crate::profile::profile;
 use crate::rate::{RateArg, rate};
@@ -38,9 +38,10 @@ use crate::screen::{self, ScreeningAim};
 use crate::stop::ImmediateStop;
 use crate::zil;
 
+mod candidates;
 mod place;
 
-use place::{PLACES, backing_pool};
+use candidates::{CandidateSet, candidates, refused};
 
 /// Drives and pools that meet a load and its limits, and the recommended drive
 #[derive(clap::Args)]
@@ -49,7 +50,7 @@ Examples:
   drivelab choose --load oltp --all --slo 'p99<1ms,iops>50k'
   drivelab choose p4800x-375 p3700-1600 --job db.fio --slo 'p99<1ms' --by watt
   drivelab choose p4800x-375 950pro-256 --load web --usd prices.toml --by usd --years 5
-  drivelab choose --load oltp --all --like p4800x-375
+  drivelab choose --load oltp --all --like p4800x-375 --in-production
   drivelab choose p5800x-800 p3700-1600 --load kvcache --users 200 --slo 'read.p99<50ms'
   drivelab choose p4800x-375 980pro-1000 --load oltp --rate 20k --usd prices.toml
   drivelab choose slog none p1600x-58 p4801x-100 'mirror(2*p4801x-100)' 950pro-256 \\
@@ -107,7 +108,8 @@ pub(crate) struct Args {
     #[arg(long)]
     overwrite: bool,
 
-    /// Ranking criterion [default: usd with --usd; p99 for a log, for a trace or at a rate; otherwise iops]
+    /// Ranking criterion [default: usd with --usd; p99 for a log, for a trace or at a rate, and power among drives with
+    /// ample room; otherwise iops]
     #[arg(long, value_enum)]
     by: Option<RankingCriterion>,
 
@@ -123,6 +125,10 @@ pub(crate) struct Args {
     /// prices, dates and USD per GB
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "toml")]
     print_prices: Option<PriceFile>,
+
+    /// Leave out drives that are no longer made (see `drivelab show`); a drive with an unknown status stays
+    #[arg(long)]
+    in_production: bool,
 
     /// Find the closest replacement for this drive, and show the differences; without a rate, at half of its maximum
     #[arg(long, value_name = "DRIVE")]
@@ -243,7 +249,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let (all, years) = (&candidates, request.years);
         Replacements::from_candidates(wanted, at_half_of_its_maximum, all, years)
     });
-    let mut answer = choose::answer(candidates, unfit, by);
+    // The latency of a log is the reason for buying it, and a replacement is compared in all figures.
+    let by_default = args.by.is_none() && !is_slog(args) && args.like.is_none();
+    let (mut answer, by) = match by_default {
+        true => choose::answer_by_default(&request, candidates, unfit, by),
+        false => (choose::answer(candidates, unfit, by), by),
+    };
     answer.syncs = syncs;
     let view = view::choose(&request, &answer, like.as_ref(), by);
     stop.results(|| limit::show(&view, args.json, &args.csv, &args.output))?;
@@ -289,7 +300,11 @@ fn ran<D: std::borrow::Borrow<NamedDrive> + Sync>(
     let results = map_drives(
         drives,
         |drive| &drive.borrow().name,
-        |drive, go_on| choose::candidate(request, &drive.borrow().sheet, lab, go_on),
+        |drive, go_on| {
+            let sheet = &drive.borrow().sheet;
+            memory::check(sheet)?;
+            choose::candidate(request, sheet, lab, go_on)
+        },
     );
     let mut candidates = Vec::new();
     for (drive, result) in drives.iter().zip(results) {
@@ -460,102 +475,4 @@ fn paced(
     };
     feasibility::check(&load, slo, option)?;
     Ok(load)
-}
-
-/// Returns an unfit drive, with the reason.
-fn refused(drive: &str, problems: &Problems) -> Unfit {
-    // The line already names the drive.
-    let itself = format!("{drive}: ");
-    let why = problems.0.iter().map(|problem| {
-        let what = &problem.what;
-        let what = what.strip_prefix(&itself).unwrap_or(what);
-        // If an option of this subcommand would make it run.
-        let help = problem
-            .help
-            .as_deref()
-            .and_then(|help| help.split(';').next());
-        let help = help.filter(|help| help.starts_with("--beyond"));
-        match help {
-            Some(help) => format!("{what} ({help})"),
-            None => what.to_owned(),
-        }
-    });
-    Unfit {
-        drive: drive.to_owned(),
-        why: why.collect::<Vec<_>>().join("; "),
-    }
-}
-
-/// Checks whether a drive of the catalogue is a RAM disk.
-fn is_ram(name: &str) -> bool {
-    catalogue::drive(name).is_ok_and(|sheet| matches!(sheet.config, DriveConfig::Ram(_)))
-}
-
-/// Candidates and unfit drives.
-#[derive(Default)]
-struct CandidateSet {
-    drives: Vec<NamedDrive>,
-    /// Drives of `--all` that do not support the settings, such as an age where no endurance is published.
-    unfit: Vec<Unfit>,
-}
-
-/// Returns the drives, or the pools that contain them. A named drive that does not load is a problem; one of `--all`
-/// is unfit, unless all of them are.
-fn candidates(args: &Args, problems: &mut Problems) -> CandidateSet {
-    let mut names = args.drives.names(&args.arguments);
-    let place = names
-        .first()
-        .and_then(|first| PLACES.iter().find(|(called, ..)| called == first))
-        .map(|(_, place, option)| (*place, *option));
-    if place.is_some() {
-        names.remove(0);
-    }
-    if args.all {
-        let all = catalogue::drive_names();
-        names.extend(
-            all.iter()
-                .filter(|name| !is_ram(name))
-                .map(|name| (*name).to_owned()),
-        );
-    }
-    names.extend(args.like.clone());
-    let mut seen = BTreeSet::new();
-    names.retain(|name| seen.insert(name.clone()));
-    let behind = backing_pool([&args.main, &args.capacity], place, problems);
-    if args.overwrite && place.is_none_or(|(place, _)| place != "slog") {
-        let what = "--overwrite is for the load of a log only";
-        let help = "use it with `choose slog DRIVE...`";
-        problems.0.push(on_command_line(what, help));
-    }
-    if names.is_empty() && problems.0.is_empty() {
-        let help = "name some that `drivelab drives` lists, or --all";
-        problems
-            .0
-            .push(on_command_line("there is no drive to choose from", help));
-    }
-    let settings = args.drives.settings();
-    let named = args.drives.names(&args.arguments);
-    let (mut found, mut of_all) = (CandidateSet::default(), Problems::default());
-    for name in names {
-        let expression = match (place, &behind) {
-            (Some((place, _)), Some(behind)) => {
-                choose::of_clients(place, &name, behind, args.overwrite)
-            }
-            (Some(_), None) => continue,
-            (None, _) => name.clone(),
-        };
-        let by_name = named.contains(&name) || args.like.as_ref() == Some(&name);
-        match load_drive(&expression, &settings) {
-            Ok(sheet) => found.drives.push(NamedDrive { name, sheet }),
-            Err(more) if by_name => problems.0.extend(more.0),
-            Err(more) => {
-                found.unfit.push(refused(&name, &more));
-                of_all.0.extend(more.0);
-            }
-        }
-    }
-    if found.drives.is_empty() {
-        problems.0.extend(of_all.0);
-    }
-    found
 }

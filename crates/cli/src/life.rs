@@ -23,6 +23,7 @@ use crate::fleet;
 use crate::idle::note_on_power_states;
 use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
+use crate::memory;
 use crate::output::{self, write_whole};
 use crate::stop::ImmediateStop;
 
@@ -141,7 +142,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let results = map_drives(
         &drives,
         |(drive, _)| &drive.id,
-        |(drive, load), go_on| life::life(drive, load.as_ref(), years, &conditions, &lab, go_on),
+        |(drive, load), go_on| {
+            if load.is_some() {
+                memory::check(drive)?;
+            }
+            life::life(drive, load.as_ref(), years, &conditions, &lab, go_on)
+        },
     );
     let answers = limit::all(drives.iter().map(|(drive, _)| &*drive.id).zip(results))?;
     let view = view::life(&answers, &conditions);

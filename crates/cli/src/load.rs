@@ -17,6 +17,9 @@ use crate::review::{job_file, trace_file};
 use crate::seed::SeedArg;
 use crate::state::Begin;
 
+/// IOPS of one user in an example.
+const OF_ONE: u64 = 30;
+
 /// A load and its conditions.
 #[derive(clap::Args)]
 pub(crate) struct LoadArgs {
@@ -83,12 +86,14 @@ impl LoadArgs {
                 "at least a millisecond, such as 500ms",
             ));
         }
-        if self.users.is_some() && self.load.is_none() {
-            let what = "--users: a job file or a trace does not define the load of one user";
+        if let (Some(users), None) = (self.users, &self.load) {
+            let what =
+                "--users: a profile, a job file or a trace does not define the load of one user";
             let with = named::with_users().join(", ");
             let help = format!(
-                "give the total rate instead, such as --rate 6k for 200 users of 30 IOPS each, where the subcommand has \
-                 --rate; with --load, {with} define users"
+                "give the total rate: --rate {} if each of {users} users (or virtual machines) makes {OF_ONE} IOPS, where \
+                 the subcommand has --rate; with --load, {with} define users",
+                u64::from(users) * OF_ONE
             );
             problems.0.push(on_command_line(what, help));
         }

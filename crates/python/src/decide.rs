@@ -488,7 +488,10 @@ pub(crate) fn chosen(
         let (all, years) = (&candidates, request.years);
         Replacements::from_candidates(wanted, at_half_of_its_maximum, all, years)
     });
-    let answer = choose::answer(candidates, unfit, by);
+    let (answer, by) = match choice.by.is_none() && choice.like.is_none() {
+        true => choose::answer_by_default(&request, candidates, unfit, by),
+        false => (choose::answer(candidates, unfit, by), by),
+    };
     let view = view::choose(&request, &answer, like.as_ref(), by);
     Ok(Answer::new(
         &view,

@@ -6,7 +6,7 @@ mod pool;
 use comfy_table::CellAlignment;
 use model::media::Medium;
 
-use catalogue::{DriveSheet, Figure, FigureKind, HostSheet, Spare};
+use catalogue::{DriveSheet, Figure, FigureKind, HostSheet, SalesPeriod, Spare};
 use model::management::LbaFormat;
 use study::ledger::support;
 use text::digits::digits;
@@ -31,7 +31,7 @@ pub fn table(drives: &[DriveSheet], width: Width) -> String {
     let figures = 1..header.len();
     header.extend(["name", "model"]);
     if has(ROOM_FOR_MEDIA) {
-        header.push("medium");
+        header.extend(["medium", "sold"]);
     }
     table.set_header(header);
     for drive in drives {
@@ -47,6 +47,7 @@ pub fn table(drives: &[DriveSheet], width: Width) -> String {
         row.push(support::statement(drive).grade.name().to_owned());
         if has(ROOM_FOR_MEDIA) {
             row.push(drive.medium.clone());
+            row.push(drive.sold.as_ref().map_or_else(|| String::from("-"), sold));
         }
         table.add_row(row);
     }
@@ -57,6 +58,14 @@ pub fn table(drives: &[DriveSheet], width: Width) -> String {
     }
     terminal::unbroken(&mut table, 0..figures.end);
     table.trim_fmt()
+}
+
+/// Returns when a drive was sold new: "2017 to 2022", "since 2023".
+fn sold(period: &SalesPeriod) -> String {
+    match &period.until {
+        Some(until) => format!("{} to {until}", period.from),
+        None => format!("since {}", period.from),
+    }
 }
 
 /// Returns the pools as a table, one per line.
@@ -199,6 +208,13 @@ fn summary(drive: &DriveSheet, width: Width) -> String {
     }
     if let Some(years) = drive.warranty_years {
         rows.push(("warranty", format!("{years} years")));
+    }
+    if let Some(period) = &drive.sold {
+        let made = match &period.until {
+            Some(_) => "; no longer made",
+            None => "",
+        };
+        rows.push(("sold", format!("{}{made}", sold(period))));
     }
     if let (Some(price), Some(per_gb)) = (drive.price_usd, drive.usd_per_gb()) {
         let date = drive.price_date.as_deref().unwrap_or("date unknown");

@@ -87,6 +87,7 @@ pub(super) fn pool_sheet(
         price_usd: prices.map(|prices| prices.iter().sum()),
         fit: None,
         sheet: None,
+        sold: None,
         ratings: None,
         free: &[],
         figures: findings.figures.borrow().clone(),

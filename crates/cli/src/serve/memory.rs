@@ -6,22 +6,14 @@ use live::ServedDevice;
 use text::digits::bytes_decimal;
 use tier::TierSettings;
 
+use crate::memory::available;
+
 /// A tier that stores data in memory.
 struct MemoryTier {
     pool: String,
     tier: String,
     /// Maximum bytes that it may use.
     bytes: u64,
-}
-
-/// Returns the bytes of memory that programs can allocate now; `None` if Linux does not report it.
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|it| it.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
 }
 
 /// Returns the tiers that store data in memory, of a pool whose members store the data.

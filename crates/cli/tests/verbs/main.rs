@@ -26,6 +26,7 @@ mod mix_and_fill;
 mod odds;
 mod outputs;
 mod pools;
+mod production;
 mod replacement;
 mod replay;
 mod reproduce;

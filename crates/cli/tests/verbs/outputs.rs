@@ -254,7 +254,10 @@ fn a_trace_is_chosen_for_by_latency_and_told_how_long_drives_last() {
     }
     assert_eq!(all[0]["drive"], "p4800x-375");
     let said = text(&drivelab_in(folder.path(), &choose[..choose.len() - 1]).stdout).to_owned();
-    assert!(said.starts_with("Take p4800x-375 by p99"), "{said}");
+    assert!(
+        said.starts_with("Take p4800x-375 (no longer made, 2022) by p99"),
+        "{said}"
+    );
 
     let output = drivelab_in(
         folder.path(),

@@ -69,6 +69,18 @@ pub(super) fn pause(answer: &LifeAnswer) -> &'static str {
     }
 }
 
+/// Returns a name with the note of [`untested`], and another one.
+pub(super) fn named_with(drive: &str, model: &str, note: Option<&str>) -> String {
+    let Some(note) = note else {
+        return named(drive, model);
+    };
+    let notes = match untested(model).trim_matches([' ', '(', ')']) {
+        "" => note.to_owned(),
+        tested => format!("{tested}; {note}"),
+    };
+    format!("{} ({notes})", short(drive))
+}
+
 /// Returns names as a list: the first `shown` of them, and the number of the others.
 pub(super) fn some_of(names: &[String], shown: usize) -> String {
     let shown = shown.clamp(1, names.len().max(1));

@@ -1,6 +1,8 @@
 //! Parts of sentences of `drivelab choose`: figures with their units, limits, and the drives that meet them.
 
-use study::decide::choose::{ChooseAnswer, ChooseRequest, Measure};
+use study::decide::choose::{
+    AmpleRoom, BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure,
+};
 use text::digits::{count, digits, microseconds};
 
 use super::ends::years_of;
@@ -18,6 +20,9 @@ pub(super) fn none_lasts(request: &ChooseRequest, longest: &str, years: f64) -> 
 pub(super) fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
     let meet = answer.candidates.iter().filter(|one| one.is_met()).count();
     let all = answer.candidates.len() + answer.unfit.len();
+    if let Some(ample) = &answer.ample_room {
+        return with_ample_room(request, answer, ample);
+    }
     let Some(what) = conditions(request, meet == 1) else {
         return match answer.candidates.len() {
             1 => String::from("the only one that ran"),
@@ -40,6 +45,28 @@ pub(super) fn selection_text(request: &ChooseRequest, answer: &ChooseAnswer) -> 
     }
 }
 
+/// Returns the number of drives with ample room, and what leaves it.
+fn with_ample_room(request: &ChooseRequest, answer: &ChooseAnswer, ample: &AmpleRoom) -> String {
+    let count = ample.drives.len();
+    let short = answer.candidates.iter().filter(|one| one.screened).count();
+    let all = answer.candidates.len() + answer.unfit.len();
+    let of = match short {
+        0 if count == all => String::new(),
+        0 => format!(" (of {all})"),
+        _ => format!(" (of {} run in full)", answer.candidates.len() - short),
+    };
+    let what = match (request.slo.limits.is_empty(), request.load.offered_iops()) {
+        (true, Some(rate)) => format!("at {} IOPS", text::digits::count(rate)),
+        (true, None) => String::new(),
+        (false, _) => conditions(request, false).unwrap_or_default(),
+    };
+    if ample.busy.is_none() && !request.slo.limits.iter().any(|it| it.figure.is_latency()) {
+        let what = conditions(request, false).unwrap_or_default();
+        return format!("the best of the {count}{of} {what}");
+    }
+    format!("the best of the {count}{of} with ample room {what}")
+}
+
 /// Returns limits and the rate, after "those": "within p99 < 1 ms at 50 k IOPS".
 fn conditions(request: &ChooseRequest, one: bool) -> Option<String> {
     let rate = request.load.offered_iops().map(count);
@@ -52,6 +79,55 @@ fn conditions(request: &ChooseRequest, one: bool) -> Option<String> {
         (false, None) => Some(format!("within {}", limits(request))),
         (false, Some(rate)) => Some(format!("within {} at {rate} IOPS", limits(request))),
     }
+}
+
+/// Returns the name of a criterion in sentences: at a rate, the one with most IOPS per watt is the one with least power.
+pub(super) fn words(request: &ChooseRequest, by: Measure) -> &'static str {
+    match (by, request.load.offered_iops()) {
+        (Measure::Watt, Some(_)) => "power",
+        _ => by.words(),
+    }
+}
+
+/// Returns the figure of the best drive with its unit; at a rate, its power instead of its IOPS per watt.
+pub(super) fn best_figure(
+    request: &ChooseRequest,
+    answer: &ChooseAnswer,
+    best: &BestCandidate,
+) -> String {
+    let watts = answer.candidate(&best.drive).and_then(|one| one.watts);
+    match (best.by, request.load.offered_iops(), watts) {
+        (Measure::Watt, Some(_), Some(watts)) => format!("{} W", digits(watts)),
+        _ => figure(request, best.by, best.value),
+    }
+}
+
+/// Returns how many drives that meet the limits have no figure for a criterion, after a number of drives: "; 2 of them
+/// have no price".
+pub(super) fn unranked(answer: &ChooseAnswer, by: Measure) -> String {
+    let met = answer.candidates.iter().filter(|one| one.is_met());
+    let missing = met.filter(|one| by.value(one).is_none()).count();
+    let what = match by {
+        Measure::Usd => "price",
+        Measure::Watt => "known power",
+        Measure::Years => "rating",
+        Measure::P99 => "known p99",
+        Measure::Iops => return String::new(),
+    };
+    match missing {
+        0 => String::new(),
+        1 => format!("; 1 of them has no {what}"),
+        some => format!("; {some} of them have no {what}"),
+    }
+}
+
+/// Returns that a drive is no longer made, as a note after its name.
+pub(super) fn made_until(one: &Candidate) -> Option<String> {
+    let old = one.no_longer_made.as_ref()?;
+    Some(match old.drive == one.drive {
+        true => format!("no longer made, {}", old.until),
+        false => format!("{} no longer made, {}", old.drive, old.until),
+    })
 }
 
 /// Returns the limits as text.

@@ -92,6 +92,12 @@ fn model(one: &Likeness) -> String {
     }
 }
 
+/// Returns that a replacement is no longer made itself.
+fn old(one: &Likeness) -> Option<String> {
+    let until = one.no_longer_made.as_ref()?;
+    Some(format!("no longer made, {until}"))
+}
+
 /// Returns when a replacement ends, if it counts as a loss.
 fn ending(one: &Likeness) -> Option<String> {
     let cycles = one.cycles.as_ref().map(uses_up);
@@ -102,6 +108,7 @@ fn ending(one: &Likeness) -> Option<String> {
 fn lost(one: &Likeness) -> String {
     let mut lost = one.lost.clone();
     lost.extend(ending(one));
+    lost.extend(old(one));
     match lost.is_empty() {
         true => String::from("nothing is a fifth worse"),
         false => lost.join(", "),
@@ -113,6 +120,9 @@ fn worst(one: &Likeness) -> String {
     let mut lost = one.lost.clone();
     if let Some(ends) = ending(one) {
         lost.insert(0, ends);
+    }
+    if let Some(old) = old(one) {
+        lost.insert(0, old);
     }
     match &lost[..] {
         [] => String::from("nothing is a fifth worse"),

@@ -1,14 +1,18 @@
 //! The answer of `drivelab choose` in sentences: the first is the verdict, with at most [`LENGTH`] characters.
 
-use study::decide::choose::{Candidate, ChooseAnswer, ChooseRequest, Measure};
+use study::decide::choose::{
+    BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED,
+};
 use study::decide::screening::misses;
 use study::decide::syncs::Syncs;
 use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits, duration, megabytes_a_second};
 
 pub use super::headline::LENGTH;
-use super::headline::{first_that_fits, named};
-use super::phrases::{figure, limits, none_lasts, selection_text};
+use super::headline::{first_that_fits, named_with, some_of};
+use super::phrases::{
+    best_figure, limits, made_until, none_lasts, selection_text, unranked, words,
+};
 use super::tied::{at_own_maximum, or_ties, tied, ties, worn};
 use super::{percent, reading};
 
@@ -27,13 +31,18 @@ pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Ve
     match answer.best_by(by) {
         Some(best) => {
             let worn = worn(request, answer, best);
-            if !lines.iter().any(|line| line.contains(worn.trim())) {
+            let brief = without_term(request, &worn);
+            let is_said = |line: &String| line.contains(worn.trim()) || line.contains(brief.trim());
+            if !lines.iter().any(is_said) {
                 lines.push(worn.trim().to_owned());
             }
             let within = selection_text(request, answer);
             if !lines.iter().any(|line| line.contains(&within)) {
                 lines.push(format!("Of these drives: {within}."));
             }
+            lines.extend(ample_room(request, answer));
+            lines.extend(missing(answer, by).filter(|_| !lines[0].contains(&unranked(answer, by))));
+            lines.extend(old(answer, best).filter(|_| !lines[0].contains("no longer made")));
             lines.extend(ties(request, best));
         }
         None if by == Measure::P99 => lines.push(String::from(
@@ -106,6 +115,58 @@ fn needs_log(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
     }
 }
 
+/// Returns why p99 does not rank drives with ample room.
+fn ample_room(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
+    let ample = answer.ample_room.as_ref()?;
+    let is_limited = request.slo.limits.iter().any(|it| it.figure.is_latency());
+    let why = match ample.busy {
+        None if !is_limited => String::from("Sequential writes at a rate ask for bandwidth"),
+        Some(busy) => format!(
+            "No part of these drives is busy for more than {} of the time",
+            percent(Some(busy))
+        ),
+        None => String::from("Their latency is at most half of each limit"),
+    };
+    Some(format!(
+        "{why}, so {} ranks them; --by p99 ranks by latency.",
+        match ample.by {
+            Measure::Years => "their life",
+            by => words(request, by),
+        }
+    ))
+}
+
+/// Returns the drives that meet the limits and have no figure for a criterion.
+fn missing(answer: &ChooseAnswer, by: Measure) -> Option<String> {
+    let what = unranked(answer, by);
+    let (_, what) = what.split_once(" no ")?;
+    let met = answer.candidates.iter().filter(|one| one.is_met());
+    let missing = met.filter(|one| by.value(one).is_none());
+    let names: Vec<String> = missing.map(|one| one.drive.clone()).collect();
+    Some(format!(
+        "Not ranked, as there is no {what}: {}.",
+        some_of(&names, NAMED)
+    ))
+}
+
+/// Returns the drives of the verdict that are no longer made.
+fn old(answer: &ChooseAnswer, best: &BestCandidate) -> Option<String> {
+    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
+    let names = std::iter::once(&*best.drive).chain(ties.map(|tie| &*tie.drive));
+    let old: Vec<String> = names
+        .filter_map(|name| {
+            let until = made_until(answer.candidate(name)?)?;
+            Some(format!("{name} ({until})"))
+        })
+        .collect();
+    (!old.is_empty()).then(|| format!("No longer made: {}.", old.join(", ")))
+}
+
+/// Returns the statement of an end without the requested years: "It wears out after 273 days."
+fn without_term(request: &ChooseRequest, worn: &str) -> String {
+    worn.replace(&format!(" of the {} years", digits(request.years)), "")
+}
+
 fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> String {
     let Some(best) = answer.best_by(by) else {
         return format!(
@@ -118,13 +179,14 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
         return tied(request, answer, best, ours.as_deref());
     }
     let model = answer.candidate(&best.drive).map_or("", |one| one.model);
-    let name = named(&best.drive, model);
+    let made = answer.candidate(&best.drive).and_then(made_until);
+    let name = named_with(&best.drive, model, made.as_deref());
     let head = match by {
         Measure::Years if best.value < request.years => none_lasts(request, &name, best.value),
         _ => format!(
             "Take {name} by {}: {}{}",
-            by.words(),
-            figure(request, by, best.value),
+            words(request, by),
+            best_figure(request, answer, best),
             slc_note(answer, &best.drive)
         ),
     };
@@ -132,15 +194,21 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
     let drives: Vec<&Candidate> = answer.candidate(&best.drive).into_iter().collect();
     let at = at_own_maximum(request, &drives, by);
     let selection = selection_text(request, answer);
+    let counted = format!("{selection}{}", unranked(answer, by));
     let ours = chosen_rate(request, answer);
+    let brief = without_term(request, &worn);
     let with_rate = ours.iter().flat_map(|rate| {
         [
             format!("{head}, {selection} (half the fastest's maximum).{worn}"),
             format!("{head} at {rate} IOPS, half of the fastest log's maximum.{worn}"),
+            format!("{head} at {rate} IOPS, half of the fastest log's maximum.{brief}"),
         ]
     });
     let without = [
+        format!("{head}{at}, {counted}.{worn}"),
+        format!("{head}, {counted}.{worn}"),
         format!("{head}{at}, {selection}.{worn}"),
+        format!("{head}{at}, {selection}.{brief}"),
         format!("{head}{at}.{worn}"),
         format!("{head}, {selection}.{worn}"),
         format!("{head}.{worn}"),
@@ -227,10 +295,10 @@ fn others(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Option
     let others = others.map(|best| {
         format!(
             "by {}: {}{} ({})",
-            best.by.words(),
+            words(request, best.by),
             best.drive,
             or_ties(best),
-            figure(request, best.by, best.value)
+            best_figure(request, answer, best)
         )
     });
     let others: Vec<String> = others.collect();

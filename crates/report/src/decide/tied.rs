@@ -12,7 +12,7 @@ use text::digits::{count, digits};
 
 use super::ends::{WORN_OUT, cycles_used_up, wears_out, years_of};
 use super::headline::{first_that_fits, short, some_of, untested};
-use super::phrases::{figure, none_lasts, selection_text};
+use super::phrases::{figure, made_until, none_lasts, selection_text, unranked, words};
 
 /// Rate of jobs that have one of their own, in a verdict.
 pub(super) const AT_THEIR_RATE: &str = " at the rate of the jobs";
@@ -27,7 +27,7 @@ pub(super) fn tied(
 ) -> String {
     let all = all_tied(request, answer, best);
     let names: Vec<String> = all.iter().map(|one| short(&one.drive)).collect();
-    let by = best.by.words();
+    let by = words(request, best.by);
     let at = match chosen {
         Some(rate) => format!(" at {rate} IOPS (half the fastest's maximum)"),
         None => at_own_maximum(request, &all, best.by),
@@ -62,7 +62,14 @@ pub(super) fn tied(
         (some, all) if some == all => String::from(" No measurement tests their models."),
         (some, all) => format!(" No measurement tests {some} of the {all} models."),
     };
-    let worn = worn(request, answer, best);
+    let old = old_names(&all);
+    let worn = format!("{}{old}", worn(request, answer, best));
+    let counted_old = match old.is_empty() {
+        true => String::new(),
+        false => some_old(&all),
+    };
+    let brief = format!("{brief}{counted_old}");
+    let missing = unranked(answer, best.by);
     let count = all.len();
     let counted = (1..=count).rev().flat_map(|shown| {
         let some = some_of(&dated, shown);
@@ -73,6 +80,10 @@ pub(super) fn tied(
     });
     let plain = head(&names);
     let whole = [
+        format!(
+            "{plain}: {}{missing}.{worn}{each}",
+            selection_text(request, answer)
+        ),
         format!("{plain}: {}.{worn}{each}", selection_text(request, answer)),
         format!("{plain}.{worn}{each}"),
         format!("{plain}.{worn}{number}"),
@@ -82,8 +93,8 @@ pub(super) fn tied(
     first_that_fits(whole.chain(counted))
 }
 
-/// Returns the best and its ties: first those that last the requested years, then the others by their end. Equal ones
-/// are sorted by name: with other seeds, another of them may be the best.
+/// Returns the best and its ties: first those that last the requested years, then the others by their end. Of equal
+/// ones, those that are still made come first, then by name: with other seeds, another of them may be the best.
 fn all_tied<'a>(
     request: &ChooseRequest,
     answer: &'a ChooseAnswer,
@@ -93,7 +104,13 @@ fn all_tied<'a>(
     let names = std::iter::once(best.drive.as_str()).chain(ties);
     let mut all: Vec<&Candidate> = names.filter_map(|name| answer.candidate(name)).collect();
     let ends = |one: &Candidate| one.ends_within(request.years).unwrap_or(f64::INFINITY);
-    all.sort_by(|a, b| ends(b).total_cmp(&ends(a)).then(a.drive.cmp(&b.drive)));
+    let is_old = |one: &Candidate| one.no_longer_made.is_some();
+    all.sort_by(|a, b| {
+        let order = ends(b).total_cmp(&ends(a));
+        order
+            .then(is_old(a).cmp(&is_old(b)))
+            .then(a.drive.cmp(&b.drive))
+    });
     all
 }
 
@@ -143,6 +160,41 @@ fn briefly_used_up(request: &ChooseRequest, all: &[&Candidate]) -> String {
         0 => String::new(),
         1 => format!(" One of them uses up its cycles within {term} years."),
         some => format!(" {some} of them use up their cycles within {term} years."),
+    }
+}
+
+/// Returns which tied candidates are no longer made.
+fn old_names(all: &[&Candidate]) -> String {
+    let old: Vec<(String, String)> = all
+        .iter()
+        .filter_map(|one| Some((short(&one.drive), made_until(one)?)))
+        .collect();
+    match &old[..] {
+        [] => String::new(),
+        [(name, until)] => format!(" {name}: {until}."),
+        [(_, until), ..] if old.len() == all.len() && old.iter().all(|it| it.1 == *until) => {
+            format!(" All are {until}.")
+        }
+        several => {
+            let each: Vec<String> = several
+                .iter()
+                .map(|(name, until)| format!("{name} ({})", until.replace("no longer made, ", "")))
+                .collect();
+            format!(" No longer made: {}.", each.join(", "))
+        }
+    }
+}
+
+/// Returns how many tied candidates are no longer made.
+fn some_old(all: &[&Candidate]) -> String {
+    match all
+        .iter()
+        .filter(|one| one.no_longer_made.is_some())
+        .count()
+    {
+        count if count == all.len() => String::from(" None is still made."),
+        1 => String::from(" One is no longer made."),
+        count => format!(" {count} are no longer made."),
     }
 }
 

@@ -46,6 +46,8 @@ fn object(drive: &DriveSheet, figures: bool) -> Value {
         "price_usd": drive.price_usd,
         "price_date": drive.price_date,
         "usd_per_gb": drive.usd_per_gb(),
+        "sold_from": drive.sold.as_ref().map(|it| &it.from),
+        "sold_until": drive.sold.as_ref().and_then(|it| it.until.as_ref()),
         "support": { "grade": known.grade.name(), "text": known.text },
         "kinds": Map::from_iter(kinds),
     });

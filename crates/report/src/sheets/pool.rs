@@ -114,8 +114,13 @@ pub(super) fn sheet(
             width,
         ));
     }
-    let [_, some] = sets_of_pool_and_of_blocks(&config.promise().loss);
-    if !some.is_empty() {
+    // A set that loses only blocks of one volume may lose another volume: each is looked at alone.
+    let promises = config.promises();
+    let has_partial = |&tier: &u16| {
+        let [_, some] = sets_of_pool_and_of_blocks(&promises[usize::from(tier)].loss);
+        !some.is_empty()
+    };
+    if config.volumes.iter().any(has_partial) {
         lines.push(paragraph("Some blocks: ", SOME_BLOCKS, width));
     }
     let known = statement(&drive.id, config);

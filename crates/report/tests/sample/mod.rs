@@ -360,6 +360,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
         power_states: Vec::new(),
         fit: None,
         sheet: None,
+        sold: None,
         ratings: None,
         price_date: (index == 0).then(|| "2017-11".into()),
         config: DriveConfig::Ram(RamConfig {

@@ -31,9 +31,13 @@ use super::tally::{Reading, Tally};
 use super::work::{self, Conditions, Load, LoadFacts};
 use crate::review::results::{Measurement, rounded};
 
+mod ample;
 mod measure;
+mod rank;
 
+pub use ample::AmpleRoom;
 pub use measure::Measure;
+pub use rank::{answer, answer_by_default};
 
 /// Input of a choice.
 #[derive(Clone, Debug)]
@@ -68,6 +72,9 @@ pub struct Candidate {
     pub model_text: String,
     /// Whether it meets all limits; null if it was not run in full, so this is not known.
     pub meets: Option<bool>,
+    /// For a drive that is no longer made, or a pool with one: its name and the date; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_longer_made: Option<NoLongerMade>,
     /// Whether its figures are those of one short run, because that run showed that it cannot be the best
     /// ([`super::screening`]).
     pub screened: bool,
@@ -124,6 +131,26 @@ pub struct Candidate {
     pub binds: Option<Binds>,
     /// All figures of the runs.
     pub measurement: Measurement,
+}
+
+/// A drive that is no longer made.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NoLongerMade {
+    /// Catalogue name of the drive.
+    pub drive: String,
+    /// Date, such as `2022`.
+    pub until: String,
+}
+
+impl NoLongerMade {
+    /// Returns the drive, or the first drive of a pool, that is no longer made.
+    fn from_sheet(drive: &DriveSheet) -> Option<NoLongerMade> {
+        let (one, until) = drive.no_longer_made()?;
+        Some(NoLongerMade {
+            drive: one.id.clone(),
+            until: until.to_owned(),
+        })
+    }
 }
 
 /// Results of a candidate at its own maximum.
@@ -190,6 +217,9 @@ pub struct ChooseAnswer {
     pub best: Vec<BestCandidate>,
     /// For a log: the synchronous share of the load; null if it was not requested.
     pub syncs: Option<Syncs>,
+    /// Drives among which p99 does not decide, if there are some and the user requests no criterion; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ample_room: Option<AmpleRoom>,
 }
 
 impl Candidate {
@@ -334,11 +364,9 @@ fn measured(
         model: known.grade.name(),
         model_text: known.text,
         meets: meets(request, keeps_up, &readings),
+        no_longer_made: NoLongerMade::from_sheet(drive),
         screened: request.load.is_brief(),
-        room: readings
-            .iter()
-            .filter_map(|reading| reading.room)
-            .min_by(f64::total_cmp),
+        room: least_room(&readings),
         readings,
         iops: rounded(tally.iops()),
         iops_by_seed: iops_by_seed(&outcomes, &each, keeps_up),
@@ -366,6 +394,12 @@ fn measured(
         binds: binds::bottleneck(drive, &tally).filter(|_| completes.is_none() || !keeps_up),
         measurement: tally.measurement,
     })
+}
+
+/// Returns the smallest margin of all limits.
+fn least_room(readings: &[Reading]) -> Option<f64> {
+    let rooms = readings.iter().filter_map(|reading| reading.room);
+    rooms.min_by(f64::total_cmp)
 }
 
 /// Returns the lowest and the highest rate of a seed.
@@ -460,39 +494,6 @@ fn p99_by_seed(outcomes: &[Outcome]) -> Option<[f64; 2]> {
     Some([least, all.iter().copied().max_by(f64::total_cmp)?])
 }
 
-/// Returns those of `others` that are tied with the best, the better first.
-fn ties<'a>(
-    by: Measure,
-    best: &Candidate,
-    others: impl Iterator<Item = &'a Candidate>,
-) -> Vec<Tie> {
-    let Some((value, ends)) = by.value(best).zip(by.by_seed(best)) else {
-        return Vec::new();
-    };
-    let tie = |other: &Candidate| {
-        let (theirs, their_ends) = by.value(other).zip(by.by_seed(other))?;
-        let overlap = ends[0] <= their_ends[1] && their_ends[0] <= ends[1];
-        let close = (theirs - value).abs() <= CLOSE * value.abs().max(theirs.abs());
-        // Prices are exact, so only equal costs are tied.
-        let same = match by {
-            Measure::Usd => overlap,
-            _ => overlap || close,
-        };
-        same.then(|| Tie {
-            drive: other.drive.clone(),
-            value: theirs,
-            by_seed: their_ends,
-        })
-    };
-    let others = others.filter(|other| other.drive != best.drive);
-    let mut ties: Vec<Tie> = others.filter_map(tie).collect();
-    ties.sort_by(|a, b| {
-        let order = (a.value - value).abs().total_cmp(&(b.value - value).abs());
-        order.then(a.drive.cmp(&b.drive))
-    });
-    ties
-}
-
 /// Returns a rate for comparing candidates that ran at their own maximum: half of what the fastest reaches with every
 /// seed, rounded to two digits.
 pub fn common_rate(candidates: &[Candidate]) -> Option<OfferedRate> {
@@ -501,45 +502,6 @@ pub fn common_rate(candidates: &[Candidate]) -> Option<OfferedRate> {
     let digit = libm::pow(10.0, libm::floor(libm::log10(half.max(1.0))) - 1.0).max(1.0);
     let rate = libm::round(half / digit) * digit;
     (rate >= 1.0).then_some(OfferedRate::Iops(rate))
-}
-
-/// Orders candidates, and determines the recommended ones.
-pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) -> ChooseAnswer {
-    let key = |candidate: &Candidate, by: Measure| {
-        let value = by.value(candidate).map(|value| match by.least_is_best() {
-            true => value,
-            false => -value,
-        });
-        value.unwrap_or(f64::INFINITY)
-    };
-    candidates.sort_by(|a, b| {
-        let order = b.is_met().cmp(&a.is_met());
-        order
-            .then(a.screened.cmp(&b.screened))
-            .then(key(a, by).total_cmp(&key(b, by)))
-            .then(a.drive.cmp(&b.drive))
-    });
-    let best = Measure::ALL.into_iter().filter_map(|by| {
-        let meets = candidates
-            .iter()
-            .filter(|one| one.is_met() && by.value(one).is_some());
-        let best = meets
-            .clone()
-            .min_by(|a, b| key(a, by).total_cmp(&key(b, by)))?;
-        Some(BestCandidate {
-            by,
-            drive: best.drive.clone(),
-            value: by.value(best)?,
-            by_seed: by.by_seed(best)?,
-            ties: ties(by, best, meets),
-        })
-    });
-    ChooseAnswer {
-        best: best.collect(),
-        candidates,
-        unfit,
-        syncs: None,
-    }
 }
 
 #[cfg(test)]

@@ -52,6 +52,9 @@ pub struct Likeness {
     pub capacity: Option<f64>,
     /// Losses as text: figures that are worse by a fifth or more.
     pub lost: Vec<String>,
+    /// If it is no longer made: since when; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_longer_made: Option<String>,
     /// Years after which it wears out, if that is within the requested years and the drive that it replaces lasts
     /// longer by a fifth or more.
     pub ends_after_years: Option<f64>,
@@ -228,6 +231,7 @@ fn compared(wanted: &Candidate, other: &Candidate, years: f64) -> Likeness {
         endurance,
         capacity,
         lost: lost.into_iter().flatten().collect(),
+        no_longer_made: other.no_longer_made.as_ref().map(|it| it.until.clone()),
         ends_after_years,
         cycles,
     }

@@ -5,7 +5,8 @@ pub const PLACES: [&str; 3] = ["slog", "vsan-cache", "read-cache"];
 
 /// Returns the expression of the pool with a drive in one of the [`PLACES`], and with `behind` as the rest. The drive
 /// `none` means an intent log without a log device, or the rest without a cache. Several drives below a write buffer
-/// are concatenated.
+/// are concatenated. A raidz takes its writes from an intent log, as in ZFS, so one below a read cache has an intent log
+/// without a log device.
 fn in_place(place: &str, drive: &str, behind: &str) -> String {
     match (place, drive) {
         ("slog", "none") => format!("intent-log(main={behind})"),
@@ -13,6 +14,9 @@ fn in_place(place: &str, drive: &str, behind: &str) -> String {
         ("vsan-cache", "none") if is_list(behind) => format!("concat({behind})"),
         ("vsan-cache", drive) if drive != "none" => {
             format!("write-back-cache(cache={drive}, capacity={behind}; like=vsan)")
+        }
+        ("read-cache", _) if behind.trim_start().starts_with("raidz(") => {
+            in_place(place, drive, &format!("intent-log(main={behind})"))
         }
         (_, "none") => behind.to_owned(),
         _ => format!("read-cache(cache={drive}, main={behind})"),
@@ -59,6 +63,27 @@ fn is_list(behind: &str) -> bool {
 mod tests {
     use super::*;
     use tier::Kind;
+
+    #[test]
+    fn a_raidz_below_a_read_cache_has_an_intent_log() {
+        for drive in ["none", "p4801x-100"] {
+            let pool = of_clients(
+                "read-cache",
+                drive,
+                "raidz(6*exos-x18-16tb; parity=2)",
+                false,
+            );
+            let sheet = catalogue::drive(&pool).expect("an expression");
+            let tiers = &sheet.pool_config().expect("a pool").tiers;
+            let has = |is: fn(&Kind) -> bool| tiers.iter().any(|tier| is(&tier.kind));
+            assert!(has(|kind| matches!(kind, Kind::IntentLog(_))), "{pool}");
+            assert_eq!(
+                has(|kind| matches!(kind, Kind::ReadCache(_))),
+                drive != "none",
+                "{pool}"
+            );
+        }
+    }
 
     #[test]
     fn new_files_are_written_to_an_intent_log_that_holds_none() {

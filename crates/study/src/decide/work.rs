@@ -130,6 +130,9 @@ const BEYOND_SLOW: f64 = 16.0;
 const SHOWN: f64 = 99.0;
 /// Maximum number of arriving I/Os of a run that is extended.
 const MOST_IOS: f64 = 1_500_000.0;
+/// Maximum bytes of a run that is extended or runs longer, unless twice the usual time has more. The cost of a large I/O
+/// is that of its 4 KiB pages, and its figure is a bandwidth.
+const MOST_BYTES: f64 = 100e9;
 /// Maximum factor by which a job runs longer, and the share by which its I/Os may vary between two runs.
 const LONGER: u64 = 20;
 const VARIES: f64 = 1.25;
@@ -162,7 +165,19 @@ fn longer(outcomes: &[Outcome], fewest: f64) -> Option<u64> {
         return Some(LONGER);
     };
     let factor = libm::ceil(VARIES * fewest / least as f64);
-    ((least as f64) < fewest).then_some((factor as u64).clamp(2, LONGER))
+    let within = (MOST_BYTES / most_bytes(outcomes).max(1.0)) as u64;
+    ((least as f64) < fewest).then_some((factor as u64).min(within).clamp(2, LONGER))
+}
+
+/// Returns the bytes that the threads of the largest of these runs read and wrote in the counted time.
+fn most_bytes(outcomes: &[Outcome]) -> f64 {
+    let of = |outcome: &Outcome| {
+        let threads = outcome.threads.iter();
+        threads
+            .map(|it| (it.read.bytes + it.write.bytes) as f64)
+            .sum::<f64>()
+    };
+    outcomes.iter().map(of).fold(0.0, f64::max)
 }
 
 impl Load {
@@ -211,7 +226,10 @@ impl Load {
             .or_else(|| jobs.iter().filter_map(|job| job.runtime).max())?;
         let rarest = rate::rarest(jobs)?;
         let wanted = VARIES * self.fewest(BEYOND_SLOW) / f64::from(seeds.max(1)) / rarest;
-        let seconds = wanted.min(MOST_IOS / offered);
+        let bytes = offered * rate::mean_bytes_of(jobs);
+        let seconds = wanted
+            .min(MOST_IOS / offered)
+            .min(MOST_BYTES / bytes.max(1.0));
         (seconds > (usual * LONGER).seconds()).then(|| Span::from_seconds(libm::ceil(seconds)))
     }
 

@@ -14,6 +14,7 @@ pub(in crate::decide) fn of(
         model: "unvalidated",
         model_text: String::new(),
         meets: Some(meets),
+        no_longer_made: None,
         screened: false,
         readings: Vec::new(),
         room: None,

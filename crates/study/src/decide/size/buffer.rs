@@ -10,6 +10,8 @@
 //! Pools of flash run scaled, as in reviews ([`crate::review`]); times are the whole pool's. After the failure of a node, the
 //! others share its load ([`Busy::with_failed_node`]). Not modelled: several hosts, a start with a partly used buffer (except the pool's own `start`).
 
+use std::collections::BTreeMap;
+
 use catalogue::DriveSheet;
 use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario, Work};
 use model::{Gauge, Span};
@@ -25,7 +27,7 @@ use crate::decide::work::Load;
 use crate::review::results::rounded;
 use crate::review::{ScaledDrive, Workload};
 
-/// Number of sizes that are tried, each half of the next.
+/// Number of sizes that may be tried, each half of the next.
 const SIZES: u32 = 6;
 /// Minimum size of a buffer in bytes of the scaled pool.
 const LEAST: u64 = 32 << 20;
@@ -157,26 +159,37 @@ pub fn write_buffer(
     let bytes = pool.pool_config().map(|it| it.child_bytes(tier));
     let has = bytes.and_then(|it| it.first().copied()).unwrap_or(0);
     let whole = has.min(config.buffer_limit);
-    let mut rows = Vec::new();
-    for halvings in (0..SIZES).rev() {
-        let bytes = whole >> halvings;
-        let scaled = ScaledDrive::smallest_for(&limited(pool, tier, bytes));
-        if bytes as f64 / scaled.stretch < LEAST as f64 {
-            continue;
-        }
-        let tell = part_of(go_on, SIZES - 1 - halvings, SIZES);
-        let outcomes = run(pool, &scaled, (request, busy), lab, &tell)?;
+    let sizes: Vec<(u64, ScaledDrive)> = (0..SIZES)
+        .rev()
+        .map(|halvings| {
+            let bytes = whole >> halvings;
+            (
+                bytes,
+                ScaledDrive::smallest_for(&limited(pool, tier, bytes)),
+            )
+        })
+        .filter(|(bytes, scaled)| *bytes as f64 / scaled.stretch >= LEAST as f64)
+        .collect();
+    let steps = 2 + sizes.len().max(1).ilog2();
+    let size_row = |at: usize, step: u32| -> Result<SizeResult, Problems> {
+        let (bytes, scaled) = &sizes[at];
+        let tell = part_of(go_on, step, steps);
+        let outcomes = run(pool, scaled, (request, busy), lab, &tell)?;
         let begins = outcomes.iter().map(|one| pressed(one, scaled.stretch));
         let begins: Vec<Option<f64>> = begins.collect();
-        rows.push(SizeResult {
+        let meets = row(*bytes, &outcomes, &request.slo, None);
+        Ok(SizeResult {
             never_pressed: Some(begins.iter().all(Option::is_none)),
             pressed_seconds: begins
                 .iter()
                 .all(Option::is_some)
                 .then(|| spread(begins.iter().flatten().copied())),
-            ..row(bytes, &outcomes, &request.slo, None)
-        });
-    }
+            ..meets
+        })
+    };
+    let rows = bisected(sizes.len(), &size_row, |row| {
+        row.never_pressed == Some(true) && row.meets
+    })?;
     let enough = since(&rows, |row| row.never_pressed == Some(true));
     Ok(SizeAnswer {
         buffer_rule: Some(BufferRule {
@@ -188,6 +201,38 @@ pub fn write_buffer(
         }),
         ..answer(drive, pool, request, rows, enough)
     })
+}
+
+/// Returns the rows of the smallest and the largest size, and of those between them that a bisection needs to find the
+/// smallest size that is enough: a larger buffer never delays writes earlier. `of` returns the row of a size, and gets the
+/// number of rows before it.
+fn bisected(
+    sizes: usize,
+    of: &dyn Fn(usize, u32) -> Result<SizeResult, Problems>,
+    is_enough: impl Fn(&SizeResult) -> bool,
+) -> Result<Vec<SizeResult>, Problems> {
+    let mut rows = BTreeMap::new();
+    if sizes == 0 {
+        return Ok(Vec::new());
+    }
+    let (mut below, mut above) = (0, sizes - 1);
+    for at in [below, above] {
+        if !rows.contains_key(&at) {
+            rows.insert(at, of(at, rows.len() as u32)?);
+        }
+    }
+    if !is_enough(&rows[&below]) && is_enough(&rows[&above]) {
+        while above - below > 1 {
+            let middle = usize::midpoint(below, above);
+            let row = of(middle, rows.len() as u32)?;
+            match is_enough(&row) {
+                true => above = middle,
+                false => below = middle,
+            }
+            rows.insert(middle, row);
+        }
+    }
+    Ok(rows.into_values().collect())
 }
 
 /// Returns the pool with at most this size of its buffer in use.
@@ -237,4 +282,54 @@ fn run(
     let seeds = conditions.seed..conditions.seed + u64::from(conditions.seeds);
     let scenarios: Vec<Scenario> = seeds.map(scenario).collect();
     lab.run_all(&scenarios, go_on).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the sizes that run, if sizes at and above `enough` are enough.
+    fn tried(sizes: usize, enough: usize) -> (Vec<u64>, usize) {
+        let count = std::cell::Cell::new(0);
+        let of = |at: usize, step: u32| {
+            assert_eq!(step as usize, count.replace(count.get() + 1));
+            Ok(SizeResult {
+                bytes: at as u64,
+                iops: [0.0; 3],
+                never_pressed: Some(at >= enough),
+                pressed_seconds: None,
+                p99_us: None,
+                never_full: None,
+                hits: None,
+                hits_by_arithmetic: None,
+                readings: Vec::new(),
+                meets: true,
+            })
+        };
+        let rows = bisected(sizes, &of, |row| row.never_pressed == Some(true));
+        let rows = rows.expect("no problem");
+        (rows.iter().map(|row| row.bytes).collect(), count.get())
+    }
+
+    #[test]
+    fn few_sizes_run_and_the_boundary_is_among_them() {
+        for sizes in 1..=6 {
+            for enough in 0..=sizes {
+                let (rows, runs) = tried(sizes, enough);
+                assert!(rows.is_sorted() && rows.len() == runs, "{rows:?}");
+                assert!(runs <= 5, "{rows:?}");
+                if enough < sizes {
+                    assert!(rows.contains(&(enough as u64)), "{sizes} {enough} {rows:?}");
+                }
+                if (1..sizes).contains(&enough) {
+                    assert!(
+                        rows.contains(&(enough as u64 - 1)),
+                        "{sizes} {enough} {rows:?}"
+                    );
+                }
+            }
+        }
+        assert_eq!(tried(6, 0).0, [0, 5]);
+        assert_eq!(tried(0, 0).0, [0_u64; 0]);
+    }
 }

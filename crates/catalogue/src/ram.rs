@@ -18,5 +18,8 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         bytes: context.capacity,
         per_command: section.span("per_command", Span::from_ns(1)..=Span::from_ms(1)),
         picoseconds_per_byte: section.rate("rate", 1e6..=1e12).picoseconds_per_byte(),
+        spread: section
+            .maybe("spread", |section, key| section.share(key, 0.0..=1.0))
+            .unwrap_or(0.0),
     })
 }

@@ -89,6 +89,7 @@ fn a_ram_disk_has_its_bytes_and_no_cache_to_flush() {
         bytes: 1 << 30,
         per_command: Span::from_ns(100),
         picoseconds_per_byte: 100,
+        spread: 0.0,
     };
     assert_eq!(config.capacity_bytes(), 1 << 30);
     assert_eq!(config.volatile_bytes(), 0);

@@ -93,13 +93,17 @@ impl Gauges for Busy {
     }
 }
 
-/// A server that takes two nanoseconds per byte.
-fn server() -> Ram {
-    Ram::new(RamConfig {
-        bytes: 1 << 40,
-        per_command: Span::ZERO,
-        picoseconds_per_byte: 2_000,
-    })
+/// A server that takes two nanoseconds per byte, a share of them exponentially distributed.
+fn server(spread: f64) -> Ram {
+    Ram::seeded(
+        RamConfig {
+            bytes: 1 << 40,
+            per_command: Span::ZERO,
+            picoseconds_per_byte: 2_000,
+            spread,
+        },
+        3,
+    )
 }
 
 /// Time of one sector at that rate, in nanoseconds.
@@ -107,13 +111,17 @@ const SECTOR_NS: f64 = 1_024.0;
 
 /// Runs the load, and returns mean latency and utilisation.
 fn open(load: f64, size: Size, seed: u64) -> (f64, f64) {
+    open_on(server(0.0), load, size, seed)
+}
+
+/// Runs the load on this server, and returns mean latency and utilisation.
+fn open_on(mut device: Ram, load: f64, size: Size, seed: u64) -> (f64, f64) {
     let mean_sectors = match size {
         Size::Constant(sectors) => sectors as f64,
         // One more than the floor of an exponential with mean m: geometric with mean 1 / (1 - exp(-1 / m)).
         Size::Exponential(mean) => 1.0 / (1.0 - libm::exp(-1.0 / mean as f64)),
     };
     let gap = Span::from_ns((mean_sectors * SECTOR_NS / load) as u64);
-    let mut device = server();
     let mut workload = Poisson::new(seed, gap, size, 400_000);
     let end = run(&mut device, &mut workload, Time::ZERO, Time::NEVER);
     assert_eq!(workload.completed, 400_000);
@@ -142,6 +150,20 @@ fn m_d_1_waits_as_pollaczek_and_khinchine_say() {
             if load > 0.8 { 0.06 } else { 0.01 },
             &format!("M/D/1 at {load}"),
         );
+        close_to(utilisation, load, 0.01, "utilisation");
+    }
+}
+
+/// Equal commands whose times are random by a share `s`: the variance of the service time is the square of `s` times its
+/// mean, so the wait is 1 + s^2 times that of M/D/1.
+#[test]
+fn a_spread_of_service_times_waits_as_pollaczek_and_khinchine_say() {
+    for (spread, load) in [(0.4, 0.5), (0.4, 0.7), (1.0, 0.5)] {
+        let service = 8.0 * SECTOR_NS;
+        let (latency, utilisation) = open_on(server(spread), load, Size::Constant(8), 11);
+        let wait = load / (2.0 * (1.0 - load)) * (1.0 + spread * spread);
+        let what = format!("a share of {spread} at {load}");
+        close_to(latency, service * (1.0 + wait), 0.02, &what);
         close_to(utilisation, load, 0.01, "utilisation");
     }
 }
@@ -203,7 +225,7 @@ impl Workload for Closed {
 }
 
 fn closed(depth: u32, think: Span) -> (f64, f64) {
-    let mut device = server();
+    let mut device = server(0.0);
     let mut workload = Closed {
         thinking: Stream::new(3, "thinking"),
         think,

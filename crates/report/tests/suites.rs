@@ -20,6 +20,7 @@ fn run(suite: Suite, drive: Option<&str>, ios: u64) -> Review {
             bytes: 4 << 30,
             per_command: Span::from_us(2),
             picoseconds_per_byte: 250,
+            spread: 0.0,
         }),
     };
     sheet.capacity = sheet.config.capacity_bytes();

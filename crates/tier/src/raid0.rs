@@ -284,6 +284,7 @@ mod tests {
             bytes,
             per_command: Span::from_us(3),
             picoseconds_per_byte: 100,
+            spread: 0.0,
         }
     }
 
@@ -451,6 +452,7 @@ mod tests {
                 bytes: 8 << 20,
                 per_command: Span::ZERO,
                 picoseconds_per_byte: 0,
+                spread: 0.0,
             })
         };
         let mut device = Raid0::new(vec![free(), free(), free()], 4096);

@@ -1,7 +1,11 @@
 //! A RAM disk: one server with a fixed time per command and a bandwidth.
 //!
-//! Its data survives a power cut, as if it had a battery. Nothing else is modelled. It is the reference for host paths
-//! and tiers (S2 measures one), and an M/D/1 queue.
+//! The data of a command may take a random time (`spread`): a fixed share, and an exponentially distributed rest. A module
+//! of persistent memory writes lines of its own size from a buffer, so equal writes take unequal times.
+//!
+//! Its data survives a power cut, as if it had a battery. Nothing else is modelled. Without `spread`, it is the reference
+//! for host paths and tiers (S2 measures one), and an M/D/1 queue. The share of persistent memory is set from a measurement
+//! (P0439).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,6 +16,7 @@ use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::engine::Station;
 use crate::management::LbaFormat;
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
+use crate::random::Stream;
 use crate::time::{Span, Time};
 
 /// Configuration of a RAM disk.
@@ -22,8 +27,16 @@ pub struct RamConfig {
     pub bytes: u64,
     /// Time for any command.
     pub per_command: Span,
-    /// Picoseconds for each byte transferred.
+    /// Picoseconds for each byte transferred, mean.
     pub picoseconds_per_byte: u64,
+    /// Share of that time that is exponentially distributed (0 to 1); the rest is fixed.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_zero"))]
+    pub spread: f64,
+}
+
+#[cfg(feature = "serde")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
 }
 
 /// A RAM disk.
@@ -35,18 +48,37 @@ pub struct Ram {
     in_flight: VecDeque<Completion>,
     read: u64,
     written: u64,
+    /// Random parts of times.
+    random: Stream,
 }
 
 impl Ram {
-    /// Creates an empty RAM disk.
+    /// Creates an empty RAM disk. With a `spread`, its random times are those of seed 0.
     pub fn new(config: RamConfig) -> Ram {
+        Ram::seeded(config, 0)
+    }
+
+    /// Creates an empty RAM disk with this seed for its random times.
+    pub fn seeded(config: RamConfig, seed: u64) -> Ram {
         Ram {
             config,
+            random: Stream::new(seed, "transfer"),
             server: Station::default(),
             in_flight: VecDeque::new(),
             read: 0,
             written: 0,
         }
+    }
+}
+
+impl Ram {
+    /// Returns a random time with this mean.
+    fn vary(&mut self, mean: Span) -> Span {
+        if self.config.spread == 0.0 {
+            return mean;
+        }
+        let random = mean.scale(self.config.spread);
+        mean.saturating_sub(random) + self.random.exponential(random)
     }
 }
 
@@ -69,7 +101,8 @@ impl Device for Ram {
             Op::Read => self.read += moved,
             _ => self.written += moved,
         }
-        let transfer = Span::per_bytes(self.config.picoseconds_per_byte, moved);
+        let mean = Span::per_bytes(self.config.picoseconds_per_byte, moved);
+        let transfer = self.vary(mean);
         let (waited, at) = self.server.book(now, self.config.per_command + transfer);
         let mut anatomy = Anatomy::ZERO;
         anatomy.add(Part::Controller, waited + self.config.per_command);
@@ -124,8 +157,8 @@ impl Device for Ram {
 impl Medium for RamConfig {
     type Drive = Ram;
 
-    fn build(&self, _state: Precondition, _seeds: impl Into<Seeds>) -> Ram {
-        Ram::new(self.clone())
+    fn build(&self, _state: Precondition, seeds: impl Into<Seeds>) -> Ram {
+        Ram::seeded(self.clone(), seeds.into().run)
     }
 
     fn capacity_bytes(&self) -> u64 {

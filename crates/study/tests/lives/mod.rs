@@ -42,6 +42,7 @@ fn volume() -> PoolConfig<DriveConfig> {
             bytes,
             per_command: times[index],
             picoseconds_per_byte: 100,
+            spread: 0.0,
         }),
     };
     let slice = |(member, bytes): (usize, u64)| Target::Slice {

@@ -29,6 +29,7 @@ fn pool(config: &LogStructuredConfig, capacity: Span) -> PoolConfig<DriveConfig>
             bytes: 8 * MIB,
             per_command,
             picoseconds_per_byte: 100,
+            spread: 0.0,
         })
     };
     let slice = |member: u16| Target::Slice {

@@ -181,6 +181,14 @@ fn timing(section: &mut Section<'_>) -> NandTiming {
     NandTiming {
         read: medium.span("read", Span::from_us(1)..=Span::from_ms(10)),
         read_spread: medium.share("read_spread", 0.0..=1.0),
+        read_thresholds: medium
+            .maybe("read_thresholds", |medium, key| {
+                medium.list::<u64>(key, 1..=15)
+            })
+            .unwrap_or_default()
+            .into_iter()
+            .map(|count| count as u32)
+            .collect(),
         retry_probability: medium.share("read_retry", 0.0..=0.5),
         cache_read: medium.flag("cache_read"),
         program_spread: medium.share("program_spread", 0.0..=0.99),

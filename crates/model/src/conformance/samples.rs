@@ -92,6 +92,7 @@ pub fn nand() -> NandConfig {
         timing: NandTiming {
             read: Span::from_us(60),
             read_spread: 0.0,
+            read_thresholds: alloc::vec::Vec::new(),
             retry_probability: 0.0,
             cache_read: true,
             program_spread: 0.0,

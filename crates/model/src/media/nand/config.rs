@@ -84,8 +84,17 @@ fn is_own_wear(factor: &f64) -> bool {
 pub struct NandTiming {
     /// Sensing a page into the die's register (tR), mean over the pages of a block.
     pub read: Span,
-    /// Uniform spread of the sense time around its mean, as a share of it (0 to 1): lower, upper and worn pages differ.
+    /// Spread of the sense time around its mean, as a share of it (0 to 1): lower, upper and worn pages differ. Uniform
+    /// without `read_thresholds`; otherwise the share by which the slowest kind of page exceeds the mean.
     pub read_spread: f64,
+    /// Number of thresholds that a sense of each kind of page compares the cells with, such as 1, 2 and 4 for lower,
+    /// middle and upper pages of three bits. Each kind is equally frequent; a sense takes a fixed time and a time for
+    /// each threshold. Empty if the kinds are not known. Pages in SLC mode have one kind.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    pub read_thresholds: Vec<u32>,
     /// Whether a die senses its next page while the data of the previous one waits for the channel and crosses it
     /// (ONFI's cache read of any page). If not, the die is busy until the data has crossed.
     pub cache_read: bool,
@@ -354,6 +363,17 @@ pub struct NandPower {
 }
 
 impl NandTiming {
+    /// Whether kinds of pages differ in their thresholds, and the fastest takes some time.
+    fn kinds_of_pages_are_possible(&self) -> bool {
+        let counts = &self.read_thresholds;
+        let (Some(&least), Some(&most)) = (counts.iter().min(), counts.iter().max()) else {
+            return true;
+        };
+        let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
+        let (below, above) = (mean - f64::from(least), f64::from(most) - mean);
+        above > 0.0 && self.read_spread * below < above
+    }
+
     /// Checks conditions that the types do not enforce.
     fn check(&self, need: &mut impl FnMut(bool, &str)) {
         need(
@@ -363,6 +383,11 @@ impl NandTiming {
         need(
             (0.0..=1.0).contains(&self.read_spread),
             "the spread of sense times must be from 0 to 1",
+        );
+        need(
+            self.kinds_of_pages_are_possible(),
+            "the numbers of thresholds of a sense must differ between kinds of pages, and each kind must take more than no \
+             time: lower `read_spread`",
         );
         need(
             !self.read.eq(&Span::ZERO),
@@ -410,6 +435,13 @@ impl NandConfig {
                 wrong.push(String::from(what));
             }
         };
+        let kinds = self.timing.read_thresholds.len() as u64;
+        let page_slots =
+            u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes) / u64::from(UNIT);
+        need(
+            kinds == 0 || page_slots.is_multiple_of(kinds),
+            "a page of all planes must have a whole number of 4 KiB slots for each entry of `read_thresholds`",
+        );
         need(
             self.block == 512 || self.block == 4096,
             "the logical block size must be 512 or 4096 bytes",

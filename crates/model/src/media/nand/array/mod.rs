@@ -334,7 +334,7 @@ impl NandArray {
     ) {
         self.counts.senses += 1;
         self.counts.bytes_read += u64::from(units) * u64::from(UNIT);
-        let until = now + self.durations.sense(slot, ftl);
+        let until = now + self.durations.sense_to_move(slot, ftl);
         let (work, cause) = (DieWork::CollectSense, Cause::Collection);
         self.begin(now, die, work, cause, until, events);
     }
@@ -461,7 +461,7 @@ impl NandArray {
     fn start_sense(&mut self, now: Time, id: SenseId, die: Die, ftl: &Ftl, events: &mut Events) {
         let sense = &mut self.senses[id];
         sense.times.started = now;
-        let slot = sense.slot;
+        let (slot, units) = (sense.slot, sense.units);
         let of_map = matches!(sense.purpose, Purpose::Map(_));
         let page = (!of_map).then(|| self.by.page_at(slot));
         let register = &mut self.dies[die.index()].register;
@@ -474,7 +474,7 @@ impl NandArray {
         let until = now
             + match of_map {
                 true => self.durations.sense_of_map(),
-                false => self.durations.sense(slot, ftl),
+                false => self.durations.sense(slot, units, ftl),
             };
         self.begin(now, die, DieWork::Sense(id), Cause::Read, until, events);
     }

@@ -2,7 +2,9 @@
 //! Writes with force unit access wait for the tables in the same way, after their own data.
 //!
 //! Flushes and writes that wait while tables are being saved share the next save, which takes as long as the longest of
-//! them. Not modelled: saving tables occupies dies. Sources: decisions 0041 and 0156.
+//! them. Those whose data reaches the medium during the first part of a save still join it, because firmware collects
+//! the changed entries before it programs them. Not modelled: saving tables occupies dies. Sources: decisions 0041 and
+//! 0156.
 
 use alloc::vec::Vec;
 
@@ -13,6 +15,9 @@ use super::super::front::CommandSegment;
 use crate::anatomy::Part;
 use crate::command::CommandId;
 use crate::time::{Span, Time};
+
+/// Flushes and writes join a save during the first quarter of it. Assumed: a tenth to a half.
+const JOIN: u64 = 4;
 
 /// A flush, or a write with force unit access, that waits for the medium.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +30,8 @@ struct NandFlush {
     since: Time,
     /// Time to save the tables for it.
     tables: Span,
+    /// When a flush arrived; of a write, the start: units may have arrived after it.
+    arrived: Time,
 }
 
 /// State of a drive's flushes.
@@ -39,8 +46,12 @@ pub(super) struct Flushes {
     /// Flushes whose data is on the medium: those of the save in progress, and those of the next one.
     saving: Vec<NandFlush>,
     unsaved: Vec<NandFlush>,
+    /// Until when flushes join the save in progress, and how long it takes.
+    open: (Time, Span),
     /// Whether units have been written since tables were saved.
     tables_changed: bool,
+    /// When the last of these units arrived.
+    last_change: Time,
     epoch: u32,
 }
 
@@ -52,7 +63,9 @@ impl Flushes {
             waiting: Vec::with_capacity(16),
             saving: Vec::with_capacity(16),
             unsaved: Vec::with_capacity(16),
+            open: (Time::ZERO, Span::ZERO),
             tables_changed: false,
+            last_change: Time::ZERO,
             epoch: 0,
         }
     }
@@ -66,8 +79,9 @@ impl Flushes {
 
     /// A unit has arrived, so that tables will change.
     #[inline]
-    pub(super) fn tables_change(&mut self) {
+    pub(super) fn tables_change(&mut self, now: Time) {
         self.tables_changed = true;
+        self.last_change = now;
     }
 
     /// Whether a flush would have to wait, with `units` units in the buffer.
@@ -92,6 +106,7 @@ impl Flushes {
             left: units,
             since: now,
             tables: self.save_tables,
+            arrived: now,
         };
         if units == 0 {
             self.data_flushed(now, flush, shared);
@@ -143,6 +158,7 @@ impl Flushes {
             left: 0,
             since: now,
             tables: self.fua_tables,
+            arrived: Time::ZERO,
         };
         self.save_for(now, write, shared);
     }
@@ -151,6 +167,15 @@ impl Flushes {
     fn save_for(&mut self, now: Time, flush: NandFlush, shared: &mut Shared) {
         if flush.tables == Span::ZERO {
             shared.front.finish_write(now, flush.id);
+            return;
+        }
+        let (until, lasts) = self.open;
+        if !self.saving.is_empty() && now < until && flush.tables <= lasts {
+            self.saving.push(flush);
+            // The save includes all that arrived before this flush.
+            if self.last_change < flush.arrived {
+                self.tables_changed = false;
+            }
             return;
         }
         self.unsaved.push(flush);
@@ -163,8 +188,9 @@ impl Flushes {
         core::mem::swap(&mut self.saving, &mut self.unsaved);
         self.tables_changed = false;
         let lasts = self.saving.iter().map(|it| it.tables).max();
-        let end = now + lasts.unwrap_or(Span::ZERO);
-        shared.events.push(end, NandEvent::TablesSaved);
+        let lasts = lasts.unwrap_or(Span::ZERO);
+        self.open = (now + Span::from_ns(lasts.ns() / JOIN), lasts);
+        shared.events.push(now + lasts, NandEvent::TablesSaved);
     }
 
     /// The tables are on the medium.

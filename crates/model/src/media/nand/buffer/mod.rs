@@ -14,9 +14,8 @@
 //! Tables change with each write. Sequential writes change the same part many times before it is programmed; each
 //! random write adds a share of a table unit, which occupies space in the next page.
 //!
-//! Not modelled: saving tables after a flush occupies dies; tables after a write with force unit access. It is not
-//! modelled either that a merge must end before its unit is programmed (it nearly always does, because it is queued
-//! first).
+//! Not modelled: saving tables occupies dies. It is not modelled either that a merge must end before its unit is
+//! programmed (it nearly always does, because it is queued first).
 
 mod flush;
 
@@ -405,7 +404,7 @@ impl NandBuffer {
         if let Some(map) = &mut shared.map {
             map.wrote(page);
         }
-        self.flushes.tables_change();
+        self.flushes.tables_change(now);
         if through {
             shared.front.add_piece(segment.id);
         }

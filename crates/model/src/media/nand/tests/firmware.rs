@@ -131,6 +131,42 @@ fn flushes_that_wait_share_the_next_save() {
     assert_eq!(ends(2), ends(1));
 }
 
+/// Two groups of writers that take turns at the save become one: the flushes of the second group reach the medium soon
+/// after the save of the first has begun. A flush that comes later waits for the next save.
+#[test]
+fn a_flush_joins_a_save_that_has_just_begun() {
+    let save = Span::from_us(8000);
+    let program = small().timing.program.ns() / 1000;
+    let starts = [0, 500, 1_000, 3 * program].into_iter().zip(0..);
+    let last = (100_000, Command::flush(8));
+    let commands: Vec<_> = starts
+        .flat_map(|(at, n)| {
+            let write = Command::write(2 * n, u64::from(n) * 65_536, 4096);
+            [(at, write), (at + 5, Command::flush(2 * n + 1))]
+        })
+        .chain([last])
+        .collect();
+    let done = at_times(&mut volatile(save), &commands);
+    let ends = |n: usize| done[2 * n + 1].at;
+    assert!(
+        done[8].anatomy.total() < Span::from_us(20),
+        "nothing is left"
+    );
+    let joined = [&commands[..6], &[(50_000, Command::flush(6))]].concat();
+    let again = at_times(&mut volatile(save), &joined);
+    let after = again[6].anatomy.total();
+    assert!(
+        after < Span::from_us(20),
+        "those that joined are saved: {after:?}"
+    );
+    let alone = at_times(&mut volatile(save), &commands[..2])[1].at;
+    assert_eq!(ends(0), alone, "others that join do not delay a save");
+    for n in [1, 2] {
+        assert_eq!(ends(n), ends(0), "writer {n} shares the first save");
+    }
+    assert_eq!(ends(3), ends(0) + save, "the late flush has the next save");
+}
+
 #[test]
 fn the_firmware_bounds_what_is_written_at_random_and_nothing_else() {
     let speed = |per_unit: u64, state| {

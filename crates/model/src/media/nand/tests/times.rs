@@ -50,6 +50,68 @@ fn a_die_without_cache_read_is_taken_until_its_data_have_crossed() {
     assert!((least..held).contains(&without), "{without} {least} {held}");
 }
 
+/// A cell of three bits has three kinds of pages. With one, two and four thresholds, the median read is faster than the
+/// mean, and no read is slower than that of an upper page.
+#[test]
+fn kinds_of_pages_have_one_sense_time_each() {
+    let senses = |thresholds: &[u32]| {
+        let mut config = small();
+        config.timing.read_spread = 0.5;
+        config.timing.read_thresholds = thresholds.to_vec();
+        // Each kind has a third of the page.
+        config.geometry.page_bytes *= 3;
+        let mean = config.timing.read;
+        let pages = pages(&config);
+        let mut drive = Nand::new(config, Precondition::Filled, 1);
+        let mut load = Closed::new(1, 3_000, random_4k(Op::Read, pages, 5));
+        run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+        let sense = |it: &(CommandId, Span, Anatomy)| it.2.get(Part::Medium).ns() as f64;
+        let mut times: Vec<f64> = load.latencies.iter().map(sense).collect();
+        // Without the few reads whose page is still in the die's register.
+        times.retain(|time| *time > 0.0);
+        times.iter_mut().for_each(|time| *time /= mean.ns() as f64);
+        times.sort_by(f64::total_cmp);
+        let all: f64 = times.iter().sum();
+        assert!((all / times.len() as f64 - 1.0).abs() < 0.03, "{all}");
+        let (median, most) = (times[times.len() / 2], times[times.len() - 1]);
+        times.dedup();
+        (times.len(), median, most)
+    };
+    let (kinds, median, most) = senses(&[1, 2, 4]);
+    assert_eq!(kinds, 3);
+    assert!((median - 0.9).abs() < 0.001, "{median}");
+    assert!((most - 1.5).abs() < 0.001, "{most}");
+    let (times, median, _) = senses(&[]);
+    assert!(
+        times > 1_000 && (median - 1.0).abs() < 0.03,
+        "{times} {median}"
+    );
+}
+
+/// A read of slots in several kinds of pages takes at least as long as a read of one of them.
+#[test]
+fn latency_does_not_fall_with_the_size_of_a_read() {
+    let mut config = small();
+    config.timing.read_spread = 0.5;
+    config.timing.read_thresholds = [1, 2, 4].to_vec();
+    config.geometry.page_bytes *= 3;
+    config.controller.per_read_unit = Some(Span::ZERO);
+    let pages = pages(&config);
+    let worst = |units: u64| {
+        let mut drive = Nand::new(config.clone(), Precondition::Filled, 1);
+        let read = |id, n: u64| {
+            let start = n * 7_919 % (pages / units) * units;
+            Command::read(id, start * 4096, units as u32 * 4096)
+        };
+        let mut load = Closed::new(1, 1_000, read);
+        run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+        let times = load.latencies.iter().map(|it| it.2.get(Part::Medium));
+        times.max().expect("reads")
+    };
+    assert!(worst(8) >= worst(1), "{:?} {:?}", worst(8), worst(1));
+    assert!(worst(24) >= worst(1), "{:?} {:?}", worst(24), worst(1));
+}
+
 #[test]
 fn cores_bound_reads_of_the_medium_and_nothing_else() {
     let work = Span::from_us(40);

@@ -18,7 +18,6 @@ use study::decide::prices;
 use study::decide::profile::Profile;
 use study::decide::screening;
 use study::decide::slo::Slo;
-use study::decide::syncs::{self, Syncs};
 use study::decide::work::{Load, counted_for};
 use study::decide::zilstat::ZilStatistics;
 use text::problem::{Problem, Problems};
@@ -39,9 +38,12 @@ use crate::stop::ImmediateStop;
 use crate::zil;
 
 mod candidates;
+mod common_rate;
+pub(crate) mod no_log;
 mod place;
 
 use candidates::{CandidateSet, candidates, refused};
+use common_rate::at_common_rate;
 
 /// Drives and pools that meet a load and its limits, and the recommended drive
 #[derive(clap::Args)]
@@ -214,6 +216,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if zil::is_answer(zil.as_ref(), args.json, &files)? {
         return Ok(());
     }
+    let sheets = drives.iter().map(|one| &one.sheet);
+    let syncs = is_slog(args)
+        .then(|| no_log::of_load(&request.load, sheets))
+        .flatten();
+    if no_log::is_answer(&request.load, syncs, args.json, &files)? {
+        return Ok(());
+    }
     args.drives.note_on_years();
     let stop = ImmediateStop::on_signals()?;
     let lab = Lab::new();
@@ -226,12 +235,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(candidates) => candidates,
         None => ran(&drives, &request, &lab, &mut unfit),
     };
-    let always = |one: &NamedDrive| one.sheet.pool_config().is_some_and(syncs::logs_all);
-    let syncs = (is_slog(args) && !drives.iter().any(always))
-        .then(|| Syncs::count(&request.load.user_workload().workload));
-    // Where no log is used, there is nothing to compare at a common rate.
-    let is_used = syncs.is_none_or(|syncs| !syncs.needs_no_log());
-    let request = match is_slog(args) && is_used && args.rate.is_none() && !paced {
+    let request = match is_slog(args) && args.rate.is_none() && !paced {
         true => at_common_rate(&drives, request, &lab, &mut candidates)?,
         false => request,
     };
@@ -345,31 +349,6 @@ fn screened(
         None => ScreeningAim::Best(by),
     };
     screen::screened(request, &named, aim, unfit, &run)
-}
-
-/// Runs logs again at a common rate after they ran at their own maximum. A slow log throttles clients that wait for
-/// it, which also limits its own latency. A load with its own rate is not repeated. A limit above the common rate is a
-/// problem.
-fn at_common_rate(
-    drives: &[NamedDrive],
-    request: ChooseRequest,
-    lab: &Lab,
-    candidates: &mut Vec<Candidate>,
-) -> Result<ChooseRequest, Problems> {
-    let rate = choose::common_rate(candidates);
-    let paced = rate.and_then(|rate| request.load.clone().at_rate(rate).ok());
-    let Some(load) = paced else {
-        return Ok(request);
-    };
-    let half = "half of the fastest log's maximum";
-    feasibility::check(&load, &request.slo, Some(half))?;
-    let request = ChooseRequest { load, ..request };
-    let again = ran(drives, &request, lab, &mut Vec::new());
-    if again.len() == candidates.len() {
-        let both = again.into_iter().zip(&*candidates);
-        *candidates = both.map(|(one, most)| one.with_own_maximum(most)).collect();
-    }
-    Ok(request)
 }
 
 /// Checks whether drives are chosen as the log of a pool.

@@ -16,6 +16,7 @@ use study::review::Workload;
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
+use crate::choose::no_log;
 use crate::drive::{DriveArgs, load as load_drive};
 use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
@@ -177,6 +178,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         args.json,
         &[("--csv", &args.csv), ("--output", &args.output)],
     )? {
+        return Ok(());
+    }
+    let files = [("--csv", &args.csv), ("--output", &args.output)];
+    let sheets = pools.iter().map(|(_, sheet)| sheet);
+    let is_slog = args.place == PoolPlace::Slog;
+    let syncs = is_slog
+        .then(|| no_log::of_load(&request.load, sheets))
+        .flatten();
+    if no_log::is_answer(&request.load, syncs, args.json, &files)? {
         return Ok(());
     }
     request.inbound = zil.and_then(|zil| zil.rate()).or(request.inbound);

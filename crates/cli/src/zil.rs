@@ -12,6 +12,7 @@ use study::decide::zpool_iostat::read_statistics;
 use text::digits;
 use text::problem::Problems;
 
+use crate::choose::no_log;
 use crate::failure::{Failure, on_command_line};
 use crate::output::remark;
 
@@ -63,15 +64,7 @@ pub(crate) fn is_answer(
     if !zil.needs_no_log() {
         return Ok(false);
     }
-    let requested = files.iter().filter(|(_, path)| path.is_some());
-    let problems = requested.map(|(option, _)| {
-        let what = format!(
-            "{option}: nothing is run, because nothing was logged in {}",
-            zil.source
-        );
-        on_command_line(what, format!("leave out {option}"))
-    });
-    Problems(problems.collect()).or(())?;
+    no_log::refuse_files(files, &format!("nothing was logged in {}", zil.source))?;
     let mut out = io::stdout().lock();
     match json {
         true => writeln!(

@@ -116,6 +116,25 @@ fn a_result_beyond_the_link_is_no_bottleneck() {
     );
 }
 
+/// A log shows a drop after 39 s: no condition that holds from the start explains that.
+#[test]
+fn a_drop_in_a_log_comes_before_suppositions() {
+    let options = ["--rw=randread", "--iodepth=16"];
+    let results = times(Results::of("p4800x-375", &options), 0.65);
+    let folder = results.0.path();
+    let rate = |second: u32| if second < 40 { 9000 } else { 4000 };
+    let line = |second: u32| format!("{}, {}, 0, 4096\n", second * 1000, rate(second));
+    let log: String = (1..=100).map(line).collect();
+    std::fs::write(folder.join("run_iops.1.log"), log).expect("a folder of our own");
+    let [first, _] = lines(folder, &["p4800x-375", "--log", "run_iops.1.log"]);
+    assert!(
+        first.starts_with("a: the rate fell to 44 % after 39 s: heat, or another user of the drive or host; in the mean "),
+        "{first}"
+    );
+    let [first, _] = lines(folder, &["p4800x-375"]);
+    assert!(!first.contains("after 39 s"), "{first}");
+}
+
 /// A condition is a supposition with its check; if no single one fits, the line says so first.
 #[test]
 fn a_slow_result_has_its_factor_and_suppositions() {

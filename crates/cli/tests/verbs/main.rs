@@ -25,6 +25,7 @@ mod measure;
 mod mix_and_fill;
 mod odds;
 mod outputs;
+mod places;
 mod pools;
 mod production;
 mod replacement;

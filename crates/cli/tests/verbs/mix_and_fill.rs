@@ -134,6 +134,24 @@ fn a_desktop_drive_falls_off_sooner_the_fuller_it_is() {
     );
 }
 
+/// After a drop, the rate of random writes falls until they covered the drive several times. In steady state, a PM9A3
+/// is rated 70 k writes of 4 KiB per second, 287 MB/s, whatever share was in use before.
+#[test]
+fn random_writes_end_in_steady_state() {
+    let (_, found) = json(&[
+        "fill",
+        "pm9a3-960",
+        "--random",
+        "--used",
+        "40",
+        "--seeds",
+        "1",
+    ]);
+    let falls = &found["answers"][0]["at"][0]["falls_off"];
+    let slow = falls["slow_mb_s"][0].as_f64().expect("a rate");
+    assert!((250.0..400.0).contains(&slow), "{falls}");
+}
+
 #[test]
 fn writes_of_xpoint_stay_fast_and_pools_are_refused() {
     let output = drivelab(&["fill", "p4800x-375", "--used", "90", "--seeds", "1"]);

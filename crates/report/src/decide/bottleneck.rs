@@ -1,7 +1,8 @@
 //! First line of `explain`: the bottleneck of a run if the model agrees with it, otherwise its distance from the model.
 //!
 //! A condition that the file of results does not record is a supposition: it follows "if", with its check. A rate that
-//! the drive cannot have is reported before any bottleneck, because the run then says nothing about the drive. Not in
+//! the drive cannot have is reported before any bottleneck, because the run then says nothing about the drive. A drop of
+//! the rate that a log shows comes before any supposition: a condition that holds from the start does not cause it. Not in
 //! the line: ratings (except of a new drive against steady state) and advice, which are in the second line.
 
 use study::decide::explain::answer::{AGREES, ExplainAnswer, ModelComparison, NEAR, Trial};
@@ -21,8 +22,14 @@ pub(super) fn first_line(answer: &ExplainAnswer) -> String {
     let run = short(&answer.run);
     let bound = &answer.bound.text;
     let brief = brief(bound);
+    let fall = answer.change.as_ref().and_then(|it| it.proven.as_deref());
     let texts = match &answer.model {
-        None => vec![format!("bound by {bound}"), format!("bound by {brief}")],
+        None => {
+            let both = fall.map(|fall| format!("{fall}; bound by {brief}"));
+            let both = both.into_iter().chain(fall.map(String::from));
+            let bound = [format!("bound by {bound}"), format!("bound by {brief}")];
+            both.chain(bound).collect()
+        }
         Some(model) => with_model(answer, model, bound, brief),
     };
     first_that_fits(texts.into_iter().map(|text| format!("{run}: {text}.")))
@@ -73,6 +80,14 @@ fn with_model(
         false => distance(model, named),
     };
     let (plain, far) = (far("the model"), far(&named));
+    let fall = answer.change.as_ref().and_then(|it| it.proven.as_deref());
+    if let Some(fall) = fall.filter(|_| !measured) {
+        return vec![
+            format!("{fall}; in the mean {far}"),
+            format!("{fall}; in the mean {plain}"),
+            fall.to_owned(),
+        ];
+    }
     let causes = suppositions(model);
     if measured || (rate_agrees && answer.bound.by != "unknown") {
         let mut all = vec![format!("bound by {bound}; {far}; {}", causes[0])];

@@ -43,6 +43,14 @@ fn slc_cache(cache: SlcUse) -> String {
     format!("{when} {} GB", digits(cache.gb))
 }
 
+/// Returns a figure with the one that cycles decide, if there is one.
+fn and_by_cycles(figure: String, by_cycles: Option<String>) -> String {
+    match by_cycles {
+        Some(other) => format!("{figure} ({other})"),
+        None => figure,
+    }
+}
+
 /// Returns whether a drive meets the limits, as text.
 const fn meets(meets: Option<bool>) -> &'static str {
     match meets {
@@ -122,11 +130,14 @@ impl OptionalColumns<'_> {
             or_none(one.years),
         ]);
         if self.request.prices.is_some() {
+            let by_cycles = one.usd_in_all_by_cycles;
+            let a_year = by_cycles.map(|usd| digits(usd / self.request.years));
+            let bought = one.drives_bought_by_cycles.map(|more| more.to_string());
             cells.extend([
                 or_none(one.usd),
-                one.drives_bought.to_string(),
-                or_none(one.usd_in_all),
-                or_none(one.usd_per_year),
+                and_by_cycles(one.drives_bought.to_string(), bought),
+                and_by_cycles(or_none(one.usd_in_all), by_cycles.map(digits)),
+                and_by_cycles(or_none(one.usd_per_year), a_year),
             ]);
         }
         if self.binds {
@@ -218,6 +229,15 @@ pub fn method(
         ),
     };
     let conditions = &request.conditions;
+    let mut all = answer.candidates.iter();
+    let has_cycles =
+        request.prices.is_some() && all.any(|one| one.drives_bought_by_cycles.is_some());
+    let by_cycles = match has_cycles {
+        true => {
+            " In parentheses: if assumed cycles decide, which end much earlier than the rating."
+        }
+        false => "",
+    };
     let usd = match &request.prices {
         None => " No prices were given (--usd prices.toml), so there is no cost.",
         Some(_) => {
@@ -227,7 +247,7 @@ pub fn method(
     };
     let how = format!(
         "{} on {}, drives {} at the start, {}{cut}.{short}{pace} \"room\" is the distance to the nearest limit, which each seed must meet. Years are the time to the rated \
-         endurance at this load, for a pool that of its weakest member.{usd}",
+         endurance at this load, for a pool that of its weakest member.{usd}{by_cycles}",
         facts.source,
         conditions.host.id,
         conditions.state.name(),

@@ -1,5 +1,6 @@
 //! Ends of drives in sentences: by the rated endurance, and by the cycles of the medium if these end much earlier.
 
+use study::decide::choose::Candidate;
 use study::decide::life::{CyclesEnd, FirstEnd, LifePart, is_assumed, lasts};
 use text::digits::{digits, duration};
 
@@ -51,10 +52,61 @@ pub(super) fn uses_up(end: &CyclesEnd) -> String {
     )
 }
 
-/// Returns when the cycles of these parts are used up, as the predicate of a sentence, if that is within these years and
-/// much earlier than the rating.
-pub(super) fn cycles_used_up(parts: &[LifePart], years: f64) -> Option<String> {
-    CyclesEnd::from_parts(parts, years).map(|end| uses_up(&end))
+/// Returns the member of a pool that a sentence on its end names: not the candidate itself, and not if all members are of
+/// one drive.
+fn other_member<'a>(one: &'a Candidate, drive: &'a str) -> Option<&'a str> {
+    let differs = one.parts.iter().any(|part| part.drive != drive);
+    (drive != one.drive && differs).then_some(drive)
+}
+
+/// Returns the member of a pool that reaches its rated endurance first, if it is not the candidate itself.
+pub(super) fn ends_first(one: &Candidate) -> Option<&str> {
+    one.ends_first
+        .as_deref()
+        .and_then(|drive| other_member(one, drive))
+}
+
+/// Returns the member of a pool that uses up its cycles first, if it is not the candidate itself.
+fn cycles_first<'a>(one: &'a Candidate, end: &CyclesEnd) -> Option<&'a str> {
+    let mut parts = one.parts.iter();
+    let part = parts.find(|part| Some(&part.name) == end.member.as_ref())?;
+    other_member(one, &part.drive)
+}
+
+/// Returns the subject of a sentence on the end of a candidate, after its name: itself, or a member.
+pub(super) fn subject(member: Option<&str>) -> String {
+    member.map_or_else(
+        || String::from("It"),
+        |member| format!("Its member {}", short(member)),
+    )
+}
+
+/// Returns the name of a candidate with the member that ends first, if that is not itself.
+pub(super) fn with_member(one: &Candidate) -> String {
+    match ends_first(one) {
+        Some(member) => format!("{} (its {})", short(&one.drive), short(member)),
+        None => short(&one.drive),
+    }
+}
+
+/// Returns when the cycles of a candidate or of one of its members are used up, as a subject and a predicate, if that is
+/// within these years and much earlier than the rating.
+pub(super) fn candidate_cycles(one: &Candidate, years: f64) -> Option<(Option<&str>, String)> {
+    let end = CyclesEnd::from_parts(&one.parts, years)?;
+    Some((cycles_first(one, &end), uses_up(&end)))
+}
+
+/// Returns when the drive in a place of a pool itself reaches its rated endurance, if another member does so first.
+pub(super) fn itself(one: &Candidate) -> Option<String> {
+    ends_first(one)?;
+    let own = one.parts.iter().filter(|part| part.drive == one.drive);
+    let years = own.filter_map(LifePart::years_to_rating);
+    let years = years.min_by(f64::total_cmp)?;
+    Some(format!(
+        "{} itself reaches its rated endurance after {}.",
+        short(&one.drive),
+        years_of(years)
+    ))
 }
 
 /// Returns the end of a drive after these years, as the predicate of a sentence.

@@ -13,7 +13,7 @@ pub(super) fn fits(text: &str) -> bool {
     text.chars().count() <= LENGTH
 }
 
-/// Returns the first of these texts that fits; if none does, the beginning of the last.
+/// Returns the first of these texts that fits; if none does, the beginning of the last, in whole sentences or words.
 pub(super) fn first_that_fits(texts: impl IntoIterator<Item = String>) -> String {
     let mut last = String::new();
     for text in texts {
@@ -22,7 +22,21 @@ pub(super) fn first_that_fits(texts: impl IntoIterator<Item = String>) -> String
         }
         last = text;
     }
-    cut(&last, LENGTH)
+    beginning(&last)
+}
+
+/// Returns the beginning of a text that is too long for a first line: its first sentences if they fit, otherwise its first
+/// words.
+fn beginning(text: &str) -> String {
+    if fits(text) {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(LENGTH - 1).collect();
+    if let Some(at) = begin.rfind(". ") {
+        return begin[..=at].to_owned();
+    }
+    let words = begin.rfind(' ').map_or(&*begin, |at| &begin[..at]);
+    format!("{}…", words.trim_end_matches([' ', ',', ';', ':']))
 }
 
 /// Returns a name for a first line; a long expression of a pool is cut.
@@ -101,7 +115,7 @@ pub(super) fn in_lines(name: &str, parts: &[String]) -> Vec<String> {
     let both = [first, rest].into_iter().filter(|parts| !parts.is_empty());
     let mut lines: Vec<String> = both.map(whole).collect();
     if let Some(line) = lines.first_mut() {
-        *line = cut(line, LENGTH);
+        *line = beginning(line);
     }
     lines
 }
@@ -121,6 +135,12 @@ mod tests {
             "short"
         );
         assert!(short(&long).chars().count() <= NAME);
+        // Whole sentences, or whole words.
+        let words = "lengthy ".repeat(40);
+        let line = first_that_fits([format!("Take it. {words}")]);
+        assert_eq!(line, "Take it.");
+        let line = first_that_fits([words]);
+        assert!(line.ends_with("lengthy…"), "{line}");
         let lines = in_lines("x", &[long.clone(), long]);
         assert_eq!(lines.len(), 2);
         assert!(fits(&lines[0]), "{}", lines[0]);

@@ -79,12 +79,22 @@ fn answer(answer: &LifeAnswer) -> String {
             (worn, days),
         );
     }
+    let member = match answer.parts.len() {
+        1 => String::new(),
+        _ => format!(" (member {})", short(&part.name)),
+    };
+    let brief = match is_lasting {
+        true => format!("{} lasts the", short(&answer.drive)),
+        false => format!("{} does not last", short(&answer.drive)),
+    };
     let range = by_seed(part).map_or_else(String::new, |[least, most]| {
         format!(" (seeds {least} to {most})")
     });
     first_that_fits([
         format!("{verdict}{rated}{range}.{slower}"),
         format!("{verdict}{rated}.{slower}"),
+        format!("{brief} {term} years at this load{pause}{rated}{member}.{slower}"),
+        format!("{brief} {term} years at this load{pause}{rated}{member}."),
         format!("{verdict}.{slower}"),
     ])
 }
@@ -347,6 +357,9 @@ fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| String::from(NONE), digits)
 }
 
+/// Maximum characters of a member's name in the table.
+const MEMBER: usize = 56;
+
 /// Returns a line for each drive, or member of a pool.
 pub fn tables(answers: &[LifeAnswer]) -> Vec<AnswerTable> {
     let loaded = answers.iter().any(|answer| answer.load.is_some());
@@ -381,10 +394,23 @@ pub fn tables(answers: &[LifeAnswer]) -> Vec<AnswerTable> {
     vec![table]
 }
 
+/// Returns the name of a pool's member with the pool and the drive; shorter if that would leave no width for figures.
+fn member_name(answer: &LifeAnswer, part: &LifePart) -> String {
+    let whole = format!("{}: {} {}", answer.drive, part.name, part.drive);
+    if whole.chars().count() <= MEMBER {
+        return whole;
+    }
+    let pool: String = answer.drive.chars().take(MEMBER / 3).collect();
+    match part.name.starts_with(&part.drive) {
+        true => format!("{pool}…: {}", part.name),
+        false => format!("{pool}…: {} {}", part.name, part.drive),
+    }
+}
+
 fn row(answer: &LifeAnswer, part: &LifePart, loaded: bool) -> Vec<String> {
     let name = match answer.parts.len() {
         1 => part.drive.clone(),
-        _ => format!("{}: {} {}", answer.drive, part.name, part.drive),
+        _ => member_name(answer, part),
     };
     let rating = part.rating.as_ref();
     let assumed = |kind: &str| if is_assumed(kind) { " (assumed)" } else { "" };

@@ -27,6 +27,7 @@ mod tied;
 pub mod view;
 
 pub use display::AnswerDisplay;
+pub use sentences::needs_no_log;
 
 use serde::Serialize;
 use serde_json::{Value, json};

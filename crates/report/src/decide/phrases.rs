@@ -98,7 +98,21 @@ pub(super) fn best_figure(
     let watts = answer.candidate(&best.drive).and_then(|one| one.watts);
     match (best.by, request.load.offered_iops(), watts) {
         (Measure::Watt, Some(_), Some(watts)) => format!("{} W", digits(watts)),
+        (Measure::Usd, ..) => cost(request, answer, best),
         _ => figure(request, best.by, best.value),
+    }
+}
+
+/// Returns the cost of the best drive: that by its rating, and that by its cycles if these end much earlier.
+fn cost(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
+    let by_rating = figure(request, Measure::Usd, best.value);
+    let one = answer.candidate(&best.drive);
+    match one.and_then(|one| one.usd_in_all_by_cycles) {
+        Some(by_cycles) => format!(
+            "{by_rating}, or {} if assumed cycles decide",
+            figure(request, Measure::Usd, by_cycles)
+        ),
+        None => by_rating,
     }
 }
 
@@ -149,4 +163,39 @@ pub(super) fn figure(request: &ChooseRequest, by: Measure, value: f64) -> String
         }
         Measure::Years => years_of(value),
     }
+}
+
+/// Common rate of logs that the program selected, as text.
+pub(super) struct ChosenRate {
+    /// I/Os per second.
+    pub(super) iops: String,
+    /// Share of the fastest log's maximum: `half of`, `a quarter of`.
+    pub(super) share: String,
+}
+
+/// Returns the common rate of logs, if the program selected it: p99 and wear depend on it.
+pub(super) fn chosen_rate(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<ChosenRate> {
+    let own = answer.candidates.iter().filter_map(|one| {
+        let own = one.own_maximum.as_ref()?;
+        Some(own.iops_by_seed[0])
+    });
+    let most = own.max_by(f64::total_cmp)?;
+    let rate = request.load.offered_iops()?;
+    // The program halves rates, and rounds them to two digits.
+    let mut ratio = most / rate.max(1e-9);
+    let mut halvings = 1;
+    // The bound between 2 and 4 on a scale of factors.
+    while ratio > 2.8 && halvings < 20 {
+        ratio /= 2.0;
+        halvings += 1;
+    }
+    Some(ChosenRate {
+        iops: count(rate),
+        share: match halvings {
+            1 => String::from("half of"),
+            2 => String::from("a quarter of"),
+            3 => String::from("an eighth of"),
+            more => format!("1/{} of", 1_u64 << more),
+        },
+    })
 }

@@ -3,13 +3,13 @@
 //! The sentences are on the replacement alone. A drive that is best by a criterion is not named: it may be the one that
 //! is replaced.
 
-use study::decide::choose::{CLOSE, Candidate, ChooseAnswer, ChooseRequest};
+use study::decide::choose::{Candidate, ChooseAnswer, ChooseRequest};
 use study::decide::likeness::{Likeness, Replacements};
 use study::decide::work::OwnPace;
 use text::digits::{count, digits, microseconds};
 
 use super::ends::{uses_up, wears_out, years_of};
-use super::headline::{first_that_fits, short, untested};
+use super::headline::{first_that_fits, short, some_of, untested};
 use super::or_none;
 use super::sentences::remarks;
 use super::table::{AnswerColumn, AnswerTable};
@@ -30,6 +30,7 @@ pub fn replacement(
     {
         lines.push(itself(wanted));
     }
+    lines.extend(other_slots(like));
     lines.extend(remarks(answer));
     lines
 }
@@ -55,19 +56,18 @@ fn headline(request: &ChooseRequest, like: &Replacements) -> String {
         return format!("No other drive ran that could replace {wanted}.");
     };
     let at = at_rate(request, like);
-    let head = match nearest.meets {
-        true => format!("To replace {wanted}{at}: "),
-        false => format!("No drive that ran replaces {wanted}{at}; nearest: "),
+    let head = match (nearest.meets, &nearest.does_not_fit) {
+        (true, None) => format!("To replace {wanted}{at}: "),
+        (true, Some(_)) => format!("No drive that ran fits the slot of {wanted}; nearest{at}: "),
+        (false, _) => format!("No drive that ran replaces {wanted}{at}; nearest: "),
     };
-    let close = like
-        .others
-        .iter()
-        .filter(|one| one.meets == nearest.meets && one.lacks <= nearest.lacks * (1.0 + CLOSE));
+    let close = like.others.iter().filter(|one| one.is_close_to(nearest));
     let close: Vec<&Likeness> = close.collect();
     let some = |shown: usize, name: fn(&Likeness) -> String| {
         let each: Vec<String> = close.iter().take(shown).map(|one| name(one)).collect();
         let more = match close.len() - shown {
             0 => String::new(),
+            1 => String::from("; 1 more is within 5 % of it"),
             more => format!("; {more} more are within 5 % of it"),
         };
         format!("{head}{}{more}.", each.join("; or "))
@@ -129,6 +129,21 @@ fn worst(one: &Likeness) -> String {
         [only] => only.clone(),
         [first, rest @ ..] => format!("{first}, {} more figures worse", rest.len()),
     }
+}
+
+/// Returns which candidates do not fit the slot of the drive, if others do.
+fn other_slots(like: &Replacements) -> Option<String> {
+    let others = like.others.iter();
+    let (unfit, fit): (Vec<&Likeness>, Vec<&Likeness>) =
+        others.partition(|one| one.does_not_fit.is_some());
+    let names: Vec<String> = unfit.iter().map(|one| short(&one.drive)).collect();
+    (!unfit.is_empty() && !fit.is_empty()).then(|| {
+        format!(
+            "Last, as they do not fit the slot of {} without an adapter: {}.",
+            short(&like.drive),
+            some_of(&names, MOST)
+        )
+    })
 }
 
 /// Returns the figures of the drive that is replaced.

@@ -8,10 +8,12 @@ use study::decide::syncs::Syncs;
 use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits, duration, megabytes_a_second};
 
+use super::ends::{candidate_cycles, itself, years_of};
 pub use super::headline::LENGTH;
 use super::headline::{first_that_fits, named_with, some_of};
 use super::phrases::{
-    best_figure, limits, made_until, none_lasts, selection_text, unranked, words,
+    ChosenRate, best_figure, chosen_rate, figure, limits, made_until, none_lasts, selection_text,
+    unranked, words,
 };
 use super::tied::{at_own_maximum, or_ties, tied, ties, worn};
 use super::{percent, reading};
@@ -19,11 +21,10 @@ use super::{percent, reading};
 /// Returns the verdict, then ties over seeds, the best by other criteria, and what the runs do not show.
 pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Vec<String> {
     let meets = answer.candidates.iter().any(Candidate::is_met);
-    let mut lines: Vec<String> = needs_log(request, answer).into_iter().collect();
-    lines.push(match meets {
+    let mut lines = vec![match meets {
         true => verdict(request, answer, by),
         false => none_meets(request, answer),
-    });
+    }];
     if !meets {
         lines.extend(unknown(answer));
         return lines;
@@ -36,6 +37,8 @@ pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Ve
             if !lines.iter().any(is_said) {
                 lines.push(worn.trim().to_owned());
             }
+            lines.extend(answer.candidate(&best.drive).and_then(itself));
+            lines.extend(costs_by_cycles(request, answer, best));
             let within = selection_text(request, answer);
             if !lines.iter().any(|line| line.contains(&within)) {
                 lines.push(format!("Of these drives: {within}."));
@@ -70,6 +73,8 @@ pub(super) fn remarks(answer: &ChooseAnswer) -> Vec<String> {
     let all = [
         buffers(answer),
         in_memory(answer),
+        has_files(answer),
+        cold_caches(answer),
         after_cache_note(answer),
         within_cache_note(answer),
     ];
@@ -100,19 +105,53 @@ fn not_in_full(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String>
     ))
 }
 
-/// Returns a note for a load that does not use a log.
-fn needs_log(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
-    let source = request.facts().source;
-    match answer.syncs? {
-        Syncs::Share(share) if share <= 0.0 => Some(format!(
-            "You need no log for {source}: a log stores only synchronous writes, and this load has none."
-        )),
-        known @ Syncs::Share(share) if known.needs_no_log() => Some(format!(
-            "You need no log for {source}: a log stores only synchronous writes, {} % of all here.",
-            digits(share * 100.0)
-        )),
-        Syncs::Share(_) | Syncs::NotRecorded => None,
-    }
+/// Returns the answer on a load that does not use a log, and its synchronous share; `None` if it uses one, or this is
+/// not known.
+pub fn needs_no_log(source: &str, syncs: Syncs) -> Option<(String, f64)> {
+    let (Syncs::Share(share), true) = (syncs, syncs.needs_no_log()) else {
+        return None;
+    };
+    let why = match share > 0.0 {
+        true => format!("{} % of all here", digits(share * 100.0)),
+        false => String::from("and this load has none"),
+    };
+    let said =
+        format!("You need no log for {source}: a log stores only synchronous writes, {why}.");
+    Some((said, share))
+}
+
+/// Returns when the cheapest drive ends by its cycles, and which is the cheapest if cycles decide.
+fn costs_by_cycles(
+    request: &ChooseRequest,
+    answer: &ChooseAnswer,
+    best: &BestCandidate,
+) -> Option<String> {
+    let met = answer.candidates.iter().filter(|one| one.is_met());
+    let cost = |one: &Candidate| one.usd_in_all_by_cycles.or(one.usd_in_all);
+    let cheapest = met
+        .filter_map(|one| Some((one, cost(one)?)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let one = answer.candidate(&best.drive)?;
+    one.usd_in_all_by_cycles
+        .filter(|_| best.by == Measure::Usd)?;
+    let (member, used) = candidate_cycles(one, request.years)?;
+    let rating = match one.ends_within(request.years) {
+        Some(years) => format!(" and reaches its rating after {}", years_of(years)),
+        None => format!("; its rating lasts the {} years", digits(request.years)),
+    };
+    let who = member.map_or_else(
+        || one.drive.clone(),
+        |member| format!("Member {member} of {}", one.drive),
+    );
+    let other = match cheapest.0.drive == one.drive {
+        true => String::from(" It is the cheapest in both cases."),
+        false => format!(
+            " If cycles decide, {} is the cheapest: {}.",
+            cheapest.0.drive,
+            figure(request, Measure::Usd, cheapest.1)
+        ),
+    };
+    Some(format!("{who} {used}{rating}.{other}"))
 }
 
 /// Returns why p99 does not rank drives with ample room.
@@ -176,7 +215,7 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
     };
     if !best.ties.is_empty() {
         let ours = chosen_rate(request, answer);
-        return tied(request, answer, best, ours.as_deref());
+        return tied(request, answer, best, ours.as_ref());
     }
     let model = answer.candidate(&best.drive).map_or("", |one| one.model);
     let made = answer.candidate(&best.drive).and_then(made_until);
@@ -197,11 +236,11 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
     let counted = format!("{selection}{}", unranked(answer, by));
     let ours = chosen_rate(request, answer);
     let brief = without_term(request, &worn);
-    let with_rate = ours.iter().flat_map(|rate| {
+    let with_rate = ours.iter().flat_map(|ChosenRate { iops, share }| {
         [
-            format!("{head}, {selection} (half the fastest's maximum).{worn}"),
-            format!("{head} at {rate} IOPS, half of the fastest log's maximum.{worn}"),
-            format!("{head} at {rate} IOPS, half of the fastest log's maximum.{brief}"),
+            format!("{head}, {selection} ({share} the fastest's maximum).{worn}"),
+            format!("{head} at {iops} IOPS, {share} the fastest log's maximum.{worn}"),
+            format!("{head} at {iops} IOPS, {share} the fastest log's maximum.{brief}"),
         ]
     });
     let without = [
@@ -214,13 +253,6 @@ fn verdict(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Strin
         format!("{head}.{worn}"),
     ];
     first_that_fits(with_rate.chain(without))
-}
-
-/// Returns the common rate of logs, if the program selected it: p99 and wear depend on it.
-fn chosen_rate(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> {
-    let own = |one: &Candidate| one.own_maximum.is_some();
-    let is_ours = answer.candidates.iter().any(own);
-    request.load.offered_iops().filter(|_| is_ours).map(count)
 }
 
 fn none_meets(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
@@ -318,6 +350,28 @@ fn in_memory(answer: &ChooseAnswer) -> Option<String> {
         percent(Some(share)),
         one.drive
     ))
+}
+
+/// Returns a note on pools that ran with the files that the load reads.
+fn has_files(answer: &ChooseAnswer) -> Option<String> {
+    let mut all = answer.candidates.iter();
+    all.any(|one| one.has_files_to_read).then(|| {
+        String::from(
+            "This load reads, so it ran on a pool with existing files, as with --overwrite: a read of a new file would \
+             find no data and cost no time.",
+        )
+    })
+}
+
+/// Returns a note on read caches that were empty at the start.
+fn cold_caches(answer: &ChooseAnswer) -> Option<String> {
+    let mut all = answer.candidates.iter();
+    all.any(|one| one.starts_cold).then(|| {
+        String::from(
+            "Read caches are empty at the start, and few blocks are read twice in a short run. --trace, or `drivelab size \
+             read-cache` with one, shows the share of hits; --runtime runs longer.",
+        )
+    })
 }
 
 const WITHIN: &str = "within its SLC cache";

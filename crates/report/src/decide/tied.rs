@@ -10,9 +10,11 @@ use study::decide::slo::LimitMetric;
 use study::decide::work::OwnPace;
 use text::digits::{count, digits};
 
-use super::ends::{WORN_OUT, cycles_used_up, wears_out, years_of};
+use super::ends::{
+    WORN_OUT, candidate_cycles, ends_first, subject, wears_out, with_member, years_of,
+};
 use super::headline::{first_that_fits, short, some_of, untested};
-use super::phrases::{figure, made_until, none_lasts, selection_text, unranked, words};
+use super::phrases::{ChosenRate, figure, made_until, none_lasts, selection_text, unranked, words};
 
 /// Rate of jobs that have one of their own, in a verdict.
 pub(super) const AT_THEIR_RATE: &str = " at the rate of the jobs";
@@ -23,15 +25,20 @@ pub(super) fn tied(
     request: &ChooseRequest,
     answer: &ChooseAnswer,
     best: &BestCandidate,
-    chosen: Option<&str>,
+    chosen: Option<&ChosenRate>,
 ) -> String {
     let all = all_tied(request, answer, best);
     let names: Vec<String> = all.iter().map(|one| short(&one.drive)).collect();
     let by = words(request, best.by);
     let at = match chosen {
-        Some(rate) => format!(" at {rate} IOPS (half the fastest's maximum)"),
+        Some(ChosenRate { iops, share }) => {
+            format!(" at {iops} IOPS ({share} the fastest's maximum)")
+        }
         None => at_own_maximum(request, &all, best.by),
     };
+    if all.iter().any(|one| one.drive == NONE) {
+        return tied_with_none(&all, by, &at);
+    }
     let short_lived = match best.by {
         Measure::Years => best.value < request.years,
         _ => false,
@@ -93,6 +100,26 @@ pub(super) fn tied(
     first_that_fits(whole.chain(counted))
 }
 
+/// Name of the candidate that leaves a place of a pool empty.
+const NONE: &str = "none";
+
+/// Returns the verdict if a pool without a drive in that place is as good as with one.
+fn tied_with_none(all: &[&Candidate], by: &str, at: &str) -> String {
+    let others = all.iter().filter(|one| one.drive != NONE);
+    let names: Vec<String> = others.map(|one| short(&one.drive)).collect();
+    let is_cold = all.iter().any(|one| one.starts_cold);
+    let texts = (1..=names.len()).rev().map(|shown| {
+        let some = some_of(&names, shown);
+        match is_cold {
+            true => format!(
+                "No cache gains anything in these runs, which begin with an empty one: by {by}{at}, none ties with {some}."
+            ),
+            false => format!("You need none: by {by}{at}, none ties with {some}."),
+        }
+    });
+    first_that_fits(texts)
+}
+
 /// Returns the best and its ties: first those that last the requested years, then the others by their end. Of equal
 /// ones, those that are still made come first, then by name: with other seeds, another of them may be the best.
 fn all_tied<'a>(
@@ -135,9 +162,22 @@ impl Brief {
 
 /// Returns whether tied candidates last as long as requested, with the range of their ends if none does.
 fn briefly_worn(request: &ChooseRequest, all: &[&Candidate], by: Measure) -> Brief {
-    let ends = all.iter().filter_map(|one| one.ends_within(request.years));
+    let ending: Vec<&&Candidate> = all
+        .iter()
+        .filter(|one| one.ends_within(request.years).is_some())
+        .collect();
+    let ends = ending.iter().filter_map(|one| one.ends_after_years);
     let ends: Vec<f64> = ends.collect();
+    let members: Vec<Option<&str>> = ending.iter().map(|one| ends_first(one)).collect();
     let term = digits(request.years);
+    if let (Some(member), true) = (common(&members), by != Measure::Years) {
+        let (longest, shortest) = (ends[0], ends[ends.len() - 1]);
+        return Brief::Some(format!(
+            " Member {member} of {} does not last {term} years ({}).",
+            of_them(ends.len(), all.len()),
+            from_to(shortest, longest)
+        ));
+    }
     match (by, &ends[..]) {
         // That verdict states it.
         (Measure::Years, _) | (_, []) => Brief::Nothing,
@@ -150,13 +190,35 @@ fn briefly_worn(request: &ChooseRequest, all: &[&Candidate], by: Measure) -> Bri
     }
 }
 
+/// Returns the member of pools that all of these ends are of, if it is one and not the candidates themselves.
+fn common<'a>(members: &[Option<&'a str>]) -> Option<&'a str> {
+    let first = members.first().copied().flatten()?;
+    members.iter().all(|it| *it == Some(first)).then_some(first)
+}
+
+/// Returns a number of tied candidates.
+fn of_them(some: usize, all: usize) -> String {
+    match some {
+        some if some == all => String::from("all"),
+        1 => String::from("one of them"),
+        some => format!("{some} of them"),
+    }
+}
+
 /// Returns how many tied candidates use up their cycles within the requested years and much before their rating.
 fn briefly_used_up(request: &ChooseRequest, all: &[&Candidate]) -> String {
     let used = all
         .iter()
-        .filter(|one| cycles_used_up(&one.parts, request.years).is_some());
+        .filter_map(|one| candidate_cycles(one, request.years));
+    let members: Vec<Option<&str>> = used.map(|(member, _)| member).collect();
     let term = digits(request.years);
-    match used.count() {
+    if let Some(member) = common(&members) {
+        return format!(
+            " Member {member} of {} uses up its cycles within {term} years.",
+            of_them(members.len(), all.len())
+        );
+    }
+    match members.len() {
         0 => String::new(),
         1 => format!(" One of them uses up its cycles within {term} years."),
         some => format!(" {some} of them use up their cycles within {term} years."),
@@ -264,27 +326,28 @@ pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
     match (&ends[..], best.by) {
         ([], Measure::Usd) => lasts(request, answer, best),
         ([], _) => cycles(request, answer, best),
-        ([(one, years)], Measure::Usd) if best.ties.is_empty() => format!(
-            " That buys {} drives in {term} years: the first {}.",
-            one.drives_bought,
-            wears_out(*years)
-        ),
-        ([(_, 0.0)], _) if best.ties.is_empty() => format!(" It {WORN_OUT}."),
-        ([(one, 0.0)], _) => format!(" {} {WORN_OUT}.", one.drive),
-        ([(_, years)], _) if best.ties.is_empty() => {
-            format!(" It {} of the {term} years{pause}.", wears_out(*years))
+        ([(one, years)], Measure::Usd) if best.ties.is_empty() => {
+            drives_bought(request, one, *years)
+        }
+        ([(one, 0.0)], _) if best.ties.is_empty() => {
+            format!(" {} {WORN_OUT}.", subject(ends_first(one)))
+        }
+        ([(one, 0.0)], _) => format!(" {} {WORN_OUT}.", with_member(one)),
+        ([(one, years)], _) if best.ties.is_empty() => {
+            let who = subject(ends_first(one));
+            format!(" {who} {} of the {term} years{pause}.", wears_out(*years))
         }
         ([(one, years)], _) => {
             format!(
                 " {} {} of the {term} years{pause}.",
-                one.drive,
+                with_member(one),
                 wears_out(*years)
             )
         }
         (several, _) => {
             let each = several.iter().map(|(one, years)| match *years > 0.0 {
-                true => format!("{} after {}", one.drive, years_of(*years)),
-                false => format!("{} {WORN_OUT}", one.drive),
+                true => format!("{} after {}", with_member(one), years_of(*years)),
+                false => format!("{} {WORN_OUT}", with_member(one)),
             });
             let each: Vec<String> = each.collect();
             format!(" None of these lasts {term} years: {}.", each.join(", ")).replacen(
@@ -299,8 +362,39 @@ pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
     }
 }
 
+/// Returns how many drives the cost contains, with the first end. If cycles decide that end much earlier than the rating,
+/// the verdict has both costs, so it has both numbers.
+fn drives_bought(request: &ChooseRequest, one: &Candidate, years: f64) -> String {
+    let term = digits(request.years);
+    let first = match ends_first(one) {
+        Some(member) => format!("the first, member {},", short(member)),
+        None => String::from("the first"),
+    };
+    match one.drives_bought_by_cycles {
+        Some(by_cycles) => format!(
+            " That buys {} or {by_cycles} drives in {term} years.",
+            one.drives_bought
+        ),
+        None => format!(
+            " That buys {} drives in {term} years: {first} {}.",
+            one.drives_bought,
+            wears_out(years)
+        ),
+    }
+}
+
 /// Returns whether the cheapest drive lasts, as one purchase is then the whole cost. A limit on the years states it.
 fn lasts(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
+    let one = answer.candidate(&best.drive);
+    if let Some((one, by_cycles)) = one.and_then(|it| Some((it, it.drives_bought_by_cycles?)))
+        && best.ties.is_empty()
+    {
+        return format!(
+            " That buys {} or {by_cycles} drives in {} years.",
+            one.drives_bought,
+            digits(request.years)
+        );
+    }
     let early = cycles(request, answer, best);
     let mut limits = request.slo.limits.iter();
     let is_stated = limits.any(|limit| limit.figure == LimitMetric::Years);
@@ -321,10 +415,13 @@ fn cycles(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) 
         .chain(ties.map(|tie| &*tie.drive));
     let early: Vec<String> = names
         .filter_map(|name| {
-            let used = cycles_used_up(&answer.candidate(name)?.parts, request.years)?;
-            Some(match best.ties.is_empty() {
-                true => format!(" It {used}."),
-                false => format!(" {} {used}.", short(name)),
+            let (member, used) = candidate_cycles(answer.candidate(name)?, request.years)?;
+            Some(match (best.ties.is_empty(), member) {
+                (true, member) => format!(" {} {used}.", subject(member)),
+                (false, None) => format!(" {} {used}.", short(name)),
+                (false, Some(member)) => {
+                    format!(" {} (its {}) {used}.", short(name), short(member))
+                }
             })
         })
         .collect();

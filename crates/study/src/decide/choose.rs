@@ -16,16 +16,17 @@ use text::problem::Problems;
 use super::arrivals;
 use super::binds::{self, Binds};
 use super::cost;
-use super::feasibility::{Arrivals, CHANCE};
 use super::few_writes;
 use super::life::{self, LifePart};
 use super::pauses;
+use super::place;
 pub use super::place::{PLACES, of_clients};
 use super::prices::Prices;
 use super::rate::OfferedRate;
 use super::read_only;
 use super::slc::{self, SlcUse};
 use super::slo::{Limit, LimitMetric, LimitScope, Slo};
+use super::slot::Slot;
 use super::syncs::Syncs;
 use super::tally::{Reading, Tally};
 use super::work::{self, Conditions, Load, LoadFacts};
@@ -34,10 +35,12 @@ use crate::review::results::{Measurement, rounded};
 mod ample;
 mod measure;
 mod rank;
+mod readings;
 
 pub use ample::AmpleRoom;
 pub use measure::Measure;
 pub use rank::{answer, answer_by_default};
+use readings::{known_before, of_all_seeds};
 
 /// Input of a choice.
 #[derive(Clone, Debug)]
@@ -102,6 +105,9 @@ pub struct Candidate {
     /// Years to the end of the part that ends first: by its rating, or, if no part is rated, by the model's Percentage
     /// Used.
     pub ends_after_years: Option<f64>,
+    /// For a pool: catalogue name of the member that ends first, as in `ends_after_years`; left out for a drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends_first: Option<String>,
     /// Drives bought over the requested years: one for each place, and one more each time a drive wears out.
     pub drives_bought: u64,
     /// Cost of the first drives.
@@ -110,21 +116,41 @@ pub struct Candidate {
     pub usd_in_all: Option<f64>,
     /// [`Candidate::usd_in_all`] divided by the years.
     pub usd_per_year: Option<f64>,
+    /// As `drives_bought`, if cycles decide that end much earlier than the rating; left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drives_bought_by_cycles: Option<u64>,
+    /// As `usd_in_all`, if cycles decide that end much earlier than the rating; left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd_in_all_by_cycles: Option<f64>,
     /// For a pool with one write buffer: seconds of this load until it is full without destaging, if no seed ran for
     /// that long. No figure covers the time after that.
     pub buffer_full_seconds: Option<f64>,
     /// For a pool with an intent log: the share of the writes that stayed in memory during the counted time. Above a
     /// tenth, its drives take less than the shown rate.
     pub stays_in_memory: Option<f64>,
+    /// Whether it is a pool that would begin without files and ran with them, because the load reads; left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_files_to_read: bool,
+    /// Whether it is a pool with a read cache, which is empty at the start of a run, and the load is not a trace; left out
+    /// if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub starts_cold: bool,
     /// For sequential writes to a drive with an SLC cache: the cache, if the run began in it.
     pub slc_cache: Option<SlcUse>,
     /// For a pool: its durability guarantee, and the failures that lose data.
     pub promise: Option<String>,
+    /// Interface and form; null for a pool.
+    pub slot: Option<Slot>,
+    /// Whether acknowledged data survives a power loss; null if not published, and for a pool.
+    pub power_loss_protection: Option<bool>,
     /// Wear by part.
     pub parts: Vec<LifePart>,
     /// At a given rate: the completed share of the arriving I/Os, for the seed with the least. Null at its own
     /// maximum.
     pub completes: Option<f64>,
+    /// At a given rate: whether the rest of the arriving I/Os is within random variation.
+    #[serde(skip)]
+    pub keeps_up: Option<bool>,
     /// Results at its own maximum (closed loop), if the other figures are those at a given rate.
     pub own_maximum: Option<Maximum>,
     /// For a pool with an intent log: its bottleneck; at its own maximum if that was run.
@@ -350,6 +376,7 @@ fn measured(
     let prices = request.prices.as_ref();
     let cost = prices.and_then(|prices| cost::total_cost(prices, drive, &life));
     let bought = life.parts.iter().map(|part| cost::bought(part, life.years));
+    let by_cycles = cost::all_bought_by_cycles(&life);
     let keeping = match prices {
         Some(prices) => prices.of_keeping(drive, watts, request.years),
         None => Some(0.0),
@@ -357,6 +384,8 @@ fn measured(
     let in_all = cost
         .zip(keeping)
         .map(|(cost, keeping)| cost.drives + keeping);
+    let in_all_by_cycles = (cost.zip(keeping).zip(by_cycles))
+        .map(|((cost, keeping), _)| cost.drives_by_cycles + keeping);
     // Every answer shows p99.
     let known = pauses::statement(drive, pauses::writes(&outcomes));
     Ok(Candidate {
@@ -379,16 +408,29 @@ fn measured(
             .map(|watts| rounded(tally.iops() / watts)),
         years,
         ends_after_years: life.weakest().map(|(_, years)| years),
+        ends_first: (life.weakest())
+            .filter(|_| life.parts.len() > 1)
+            .map(|(part, _)| part.drive.clone()),
         drives_bought: bought.sum(),
         usd: cost.map(|cost| cost.first),
         usd_in_all: in_all.map(rounded),
         usd_per_year: in_all.map(|usd| rounded(usd / request.years)),
+        drives_bought_by_cycles: by_cycles,
+        usd_in_all_by_cycles: in_all_by_cycles.map(rounded),
         buffer_full_seconds: life.buffer_full_seconds,
+        has_files_to_read: place::with_files(drive, &request.load.user_workload().workload)
+            .is_some(),
+        starts_cold: !request.load.is_trace() && place::has_read_cache(drive),
         stays_in_memory: work::stays_in_memory(drive, &outcomes).map(rounded),
         slc_cache,
         promise: drive.pool_config().map(|it| it.words()),
+        slot: Slot::from_drive(drive),
+        power_loss_protection: drive
+            .power_loss_protection
+            .filter(|_| drive.pool_config().is_none()),
         parts: life.parts,
         completes: completes.map(|it| it.share),
+        keeps_up: completes.map(|it| it.keeps_up),
         own_maximum: None,
         // A drive that keeps up with a given rate has no bottleneck.
         binds: binds::bottleneck(drive, &tally).filter(|_| completes.is_none() || !keeps_up),
@@ -422,60 +464,6 @@ fn iops_by_seed(outcomes: &[Outcome], each: &[Tally], keeps_up: bool) -> [f64; 2
 fn meets(request: &ChooseRequest, keeps_up: bool, readings: &[Reading]) -> Option<bool> {
     let all = readings.iter().all(|reading| reading.met == Some(true));
     (!request.load.is_brief()).then_some(keeps_up && all)
-}
-
-/// Sets the readings of limits on figures that are known before the runs: capacities and the arriving rate.
-fn known_before(
-    request: &ChooseRequest,
-    drive: &DriveSheet,
-    keeps_up: bool,
-    readings: &mut [Reading],
-) {
-    capacities(request, drive, readings);
-    offered_rates(request, keeps_up, readings);
-}
-
-/// Unit of a drive's capacity, bytes.
-const BLOCK: u64 = 4096;
-
-/// A limit on the capacity is compared with that of the drive: no run has it. Drives have whole blocks of 4 KiB, so
-/// one of 375 GB has 1536 bytes less, and it meets a limit of 375 GB.
-fn capacities(request: &ChooseRequest, drive: &DriveSheet, readings: &mut [Reading]) {
-    for (limit, reading) in request.slo.limits.iter().zip(readings) {
-        if limit.figure == LimitMetric::Capacity {
-            *reading = Reading::of_value(limit, (drive.capacity + BLOCK - 1) as f64 / 1e9);
-        }
-    }
-}
-
-/// A limit on the arriving rate is met if the drive keeps up: by random variation, slightly fewer I/Os may arrive.
-fn offered_rates(request: &ChooseRequest, keeps_up: bool, readings: &mut [Reading]) {
-    if request.load.offered_iops().is_none() {
-        return;
-    }
-    let arrivals = Arrivals::from_load(&request.load);
-    for (limit, reading) in request.slo.limits.iter().zip(readings) {
-        let Some(arrives) = arrivals.most(limit) else {
-            continue;
-        };
-        // The rate of each thread is a whole number.
-        if (limit.bound / arrives - 1.0).abs() <= CHANCE {
-            reading.met = Some(keeps_up);
-            reading.room = reading.room.filter(|_| !keeps_up);
-        }
-    }
-}
-
-/// Returns the figure of all seeds together. If it meets the limit and some seed does not, returns the figure of the
-/// worst seed instead: a drive must meet its limits with every seed. A seed with too few I/Os is ignored.
-fn of_all_seeds(together: Reading, seeds: impl Iterator<Item = Reading>) -> Reading {
-    if together.met != Some(true) {
-        return together;
-    }
-    let outside = seeds.filter(|seed| seed.met == Some(false));
-    let room = |seed: &Reading| seed.room.unwrap_or(0.0);
-    let furthest = outside.min_by(|a, b| room(a).total_cmp(&room(b)));
-    furthest.unwrap_or(together)
 }
 
 /// Returns the largest mean latency of reads, writes and syncs.

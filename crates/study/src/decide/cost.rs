@@ -1,12 +1,13 @@
 //! Cost over a term: a drive that wears out before the term ends is bought again.
 //!
 //! A drive ends at its rated endurance; without a rating in the catalogue, when the model's Percentage Used exceeds
-//! 100. The first drive may already be used (`--age`); replacements are new. Not modelled: falling prices, labour,
-//! failures other than wear.
+//! 100. If its cycles end much earlier than its rating ([`life::cycles_end_first`]), the cost by these is computed too:
+//! the rating is the maker's, and rated cycles are assumed, so both amounts are known only together. The first drive may
+//! already be used (`--age`); replacements are new. Not modelled: falling prices, labour, failures other than wear.
 
 use catalogue::DriveSheet;
 
-use super::life::{LifeAnswer, LifePart};
+use super::life::{self, DAYS, LifeAnswer, LifePart};
 use super::prices::Prices;
 
 /// A drive that lasts almost the whole term is not bought again, because figures are rounded.
@@ -15,11 +16,34 @@ const ROUNDING: f64 = 1e-4;
 /// Returns the number of drives bought for this place over `years`: the first, and one more each time a drive wears
 /// out.
 pub fn bought(part: &LifePart, years: f64) -> u64 {
-    let Some(first) = part.years() else {
+    count(part.years(), part.years_of_a_new_one(), years)
+}
+
+/// Returns the number of drives bought for this place over `years` if the cycles of the medium decide; `None` if they do
+/// not end within these years and much earlier than the rating.
+pub fn bought_by_cycles(part: &LifePart, years: f64) -> Option<u64> {
+    let (_, days) = life::cycles_end_first(std::slice::from_ref(part), years)?;
+    let each = part.years_of_new_cycles();
+    Some(count(Some(days / DAYS), each, years))
+}
+
+/// Returns the number of drives bought over the term if cycles decide where they end much earlier than the rating; `None`
+/// if that is nowhere.
+pub fn all_bought_by_cycles(life: &LifeAnswer) -> Option<u64> {
+    let by_cycles = |part: &LifePart| bought_by_cycles(part, life.years);
+    let parts = life.parts.iter();
+    let each = parts.map(|part| by_cycles(part).unwrap_or_else(|| bought(part, life.years)));
+    let some = life.parts.iter().any(|part| by_cycles(part).is_some());
+    some.then(|| each.sum())
+}
+
+/// Returns the number of drives if the first lasts `first` years and a new one `each`.
+fn count(first: Option<f64>, each: Option<f64>, years: f64) -> u64 {
+    let Some(first) = first else {
         return 1;
     };
     let left = years - first;
-    let (true, Some(each)) = (left > years * ROUNDING, part.years_of_a_new_one()) else {
+    let (true, Some(each)) = (left > years * ROUNDING, each) else {
         return 1;
     };
     // A drive that wears out within hours is bought very often; the range of a float is sufficient.
@@ -33,6 +57,8 @@ pub struct Cost {
     pub first: f64,
     /// Cost of all drives bought over the term, USD.
     pub drives: f64,
+    /// As `drives`, if the cycles of the medium decide where they end much earlier than the rating.
+    pub drives_by_cycles: f64,
 }
 
 /// Returns the cost of a drive or pool over `life.years`; `None` if a price is missing.
@@ -47,11 +73,15 @@ pub fn total_cost(prices: &Prices, drive: &DriveSheet, life: &LifeAnswer) -> Opt
     let mut cost = Cost {
         first: 0.0,
         drives: 0.0,
+        drives_by_cycles: 0.0,
     };
     for (sheet, part) in members.into_iter().zip(&life.parts) {
         let price = prices.price(sheet)?;
         cost.first += price;
-        cost.drives += price * bought(part, life.years) as f64;
+        let by_rating = bought(part, life.years);
+        let by_cycles = bought_by_cycles(part, life.years).unwrap_or(by_rating);
+        cost.drives += price * by_rating as f64;
+        cost.drives_by_cycles += price * by_cycles as f64;
     }
     Some(cost)
 }
@@ -90,6 +120,25 @@ mod tests {
     #[test]
     fn a_drive_that_does_not_wear_is_bought_once() {
         assert_eq!(bought(&worn("exos-x18-16tb", 1e8, 1e8), 5.0), 1);
+    }
+
+    /// By hand: a rating of 3.24 years takes 2 drives in 5 years, and cycles of 303 days 7 of them.
+    #[test]
+    fn cycles_that_end_much_earlier_have_a_number_of_their_own() {
+        let mut part = lasting("980pro-1000", 3.24);
+        assert_eq!(bought_by_cycles(&part, 5.0), None);
+        let at = |days: f64, part: &mut LifePart| {
+            part.passes[0].day = days;
+            part.used_percent_a_year = Some(100.0 * 365.0 / days);
+        };
+        at(303.0, &mut part);
+        assert_eq!(
+            (bought(&part, 5.0), bought_by_cycles(&part, 5.0)),
+            (2, Some(7))
+        );
+        // Not much earlier than the rating.
+        at(3.0 * 365.0, &mut part);
+        assert_eq!(bought_by_cycles(&part, 5.0), None);
     }
 
     /// 0.5 years each, the first half used: 0.25 years, then 4.75 years of new ones.

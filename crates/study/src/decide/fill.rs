@@ -106,7 +106,7 @@ pub struct FallsOff {
     pub gb: [f64; 3],
     /// Seconds until then.
     pub seconds: [f64; 3],
-    /// 10^6 bytes per second after the drop.
+    /// 10^6 bytes per second after the drop; of random writes, in steady state.
     pub slow_mb_s: [f64; 3],
     /// Idle seconds after which it accepts nine tenths of what it accepts after an hour, for the first seed; null if
     /// it accepts almost nothing even then.
@@ -186,7 +186,8 @@ impl PieceWriter<'_> {
         Ok(())
     }
 
-    /// Writes until the rate drops and for a while longer, or `most` pieces. Returns where it dropped.
+    /// Writes until the rate drops and for a while longer, or `most` pieces; random writes until they are steady, because
+    /// their rate falls for a long time after a drop. Returns where it dropped.
     fn write_on(
         &mut self,
         idle: Span,
@@ -197,9 +198,12 @@ impl PieceWriter<'_> {
         let mut idle = idle;
         let mut at = None;
         let random = self.request.random;
-        let steady = |written: &WrittenPieces| random && is_steady(written);
-        while written.len() < most && at.map_or(!steady(&written), |at| written.len() < at + after)
-        {
+        let is_done = |written: &WrittenPieces, at: Option<usize>| match (random, at) {
+            (true, at) => is_steady(written) && at.is_none_or(|at| written.len() >= at + after),
+            (false, Some(at)) => written.len() >= at + after,
+            (false, None) => false,
+        };
+        while written.len() < most && !is_done(&written, at) {
             written.push(self.write(idle)?);
             idle = Span::ZERO;
             at = at.or_else(|| falls_off(&written));
@@ -411,7 +415,7 @@ fn filled(
             recovery,
         });
     }
-    Ok(figures(used, &all, scale))
+    Ok(figures(used, &all, scale, request.random))
 }
 
 /// Results of one seed: the written pieces, the drop, and the recovery.
@@ -422,7 +426,7 @@ struct FillRun {
 }
 
 /// Returns the figures of all seeds, in bytes and seconds of the whole drive.
-fn figures(used: u32, all: &[FillRun], scale: f64) -> FillResult {
+fn figures(used: u32, all: &[FillRun], scale: f64, random: bool) -> FillResult {
     let sum =
         |some: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| some.iter().map(of).sum::<f64>() * scale;
     let figure = |of: &dyn Fn(&WrittenPieces, usize) -> f64| {
@@ -438,7 +442,9 @@ fn figures(used: u32, all: &[FillRun], scale: f64) -> FillResult {
         gb: figure(&|written, at| sum(&written[..at], |piece| piece.0) * 1e-9),
         seconds: figure(&|written, at| sum(&written[..at], |piece| piece.1)),
         slow_mb_s: figure(&|written, at| {
-            rate(&written[(at + AFTER / 10).min(written.len() - 1)..]) * 1e-6
+            let after = (at + AFTER / 10).min(written.len() - 1);
+            let last = written.len().saturating_sub(STEADY.0);
+            rate(&written[if random { last.max(after) } else { after }..]) * 1e-6
         }),
         recovers_seconds: recovery.and_then(|it| it.0),
         recovered_gb: rounded(recovery.map_or(0.0, |it| it.1) * scale * 1e-9),

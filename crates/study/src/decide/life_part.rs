@@ -124,10 +124,15 @@ impl LifePart {
         rated.or_else(|| self.passes.first().map(|pass| pass.day / DAYS))
     }
 
+    /// Returns the years after which Percentage Used of a new drive in this place exceeds 100 at the load.
+    pub fn years_of_new_cycles(&self) -> Option<f64> {
+        Some(100.0 / (self.used_percent_a_year? - self.used_percent))
+    }
+
     /// Returns the years that a new drive in this place lasts at the load, computed like [`LifePart::years`].
     pub fn years_of_a_new_one(&self) -> Option<f64> {
         let Some(rating) = &self.rating else {
-            return Some(100.0 / (self.used_percent_a_year? - self.used_percent));
+            return self.years_of_new_cycles();
         };
         let now = self.written.as_ref()?.mb_s[0];
         let later = self.destaged.as_ref().map_or(0.0, |it| it.mb_s);

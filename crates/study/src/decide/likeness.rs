@@ -1,6 +1,7 @@
 //! Replacement of a drive that is no longer available: candidates in the order of their deficit in rate, latencies,
 //! rated endurance and capacity at the same load. A better figure does not increase the deficit. Candidates that miss
-//! a limit come last.
+//! a limit come last, after those that do not fit the slot ([`super::slot`]). Before these come candidates that do not
+//! hold the data of the drive (less than nine tenths of its capacity), or lack its power-loss protection.
 //!
 //! Without a given rate, all run at half of the maximum of the drive that is replaced ([`super::half_rate`]): a drive is
 //! used below its maximum, and at each drive's own maximum queues hide latency. Not compared: properties that the load
@@ -9,7 +10,7 @@
 use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
-use super::choose::{Candidate, Unfit};
+use super::choose::{CLOSE, Candidate, Unfit};
 use super::life::CyclesEnd;
 use crate::review::results::rounded;
 
@@ -50,7 +51,12 @@ pub struct Likeness {
     pub endurance: Option<f64>,
     /// Ratio of capacity.
     pub capacity: Option<f64>,
-    /// Losses as text: figures that are worse by a fifth or more.
+    /// Why it does not fit the slot of the drive; null if it does, and for pools.
+    pub does_not_fit: Option<String>,
+    /// Whether it lacks the power-loss protection of the drive.
+    pub lacks_power_loss_protection: bool,
+    /// Losses as text: the slot, power-loss protection, a capacity that does not hold the data, and figures that are worse
+    /// by a fifth or more.
     pub lost: Vec<String>,
     /// If it is no longer made: since when; left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +71,35 @@ pub struct Likeness {
 
 /// Factor by which a figure must be worse to count as a loss.
 const LOST: f64 = 1.2;
+
+/// Share of the capacity of a drive below which another one does not hold its data. 960 GB replace 1,000 or 1,024 GB.
+const HOLDS: f64 = 0.9;
+
+/// Factors of the deficit of a candidate that lacks something that no figure makes good: a slot that it fits, and
+/// capacity or power-loss protection.
+const UNFIT: f64 = 1e4;
+const UNSAFE: f64 = 10.0;
+
+impl Likeness {
+    /// Returns the deficit, by which candidates are ordered: [`Likeness::lacks`], multiplied for each thing that no figure
+    /// makes good.
+    fn deficit(&self) -> f64 {
+        let holds = self.capacity.is_none_or(|ratio| ratio >= HOLDS);
+        [
+            (self.does_not_fit.is_some(), UNFIT),
+            (self.lacks_power_loss_protection, UNSAFE),
+            (!holds, UNSAFE),
+        ]
+        .into_iter()
+        .filter(|(lacks, _)| *lacks)
+        .fold(self.lacks, |deficit, (_, factor)| deficit * factor)
+    }
+
+    /// Checks whether it lacks as little as another within [`CLOSE`].
+    pub fn is_close_to(&self, best: &Likeness) -> bool {
+        self.meets == best.meets && self.deficit() <= best.deficit() * (1.0 + CLOSE)
+    }
+}
 
 /// Checks whether a drive meets all limits: a replacement, if there are some, otherwise any candidate.
 pub fn is_met(candidates: &[Candidate], like: Option<&Replacements>) -> bool {
@@ -115,7 +150,8 @@ fn rank_replacements(wanted: &Candidate, others: &[Candidate], years: f64) -> Ve
     let full = others.filter(|other| !other.screened);
     let mut all: Vec<Likeness> = full.map(|other| compared(wanted, other, years)).collect();
     all.sort_by(|a, b| {
-        let order = b.meets.cmp(&a.meets).then(a.lacks.total_cmp(&b.lacks));
+        let order = b.meets.cmp(&a.meets);
+        let order = order.then(a.deficit().total_cmp(&b.deficit()));
         order
             .then(a.lost.len().cmp(&b.lost.len()))
             .then(a.factor.total_cmp(&b.factor))
@@ -157,9 +193,9 @@ fn worse_by(ratio: f64, more_is_worse: bool) -> f64 {
     }
 }
 
-/// Returns the mean factor by which a candidate is worse ([`Likeness::lacks`]).
+/// Returns the deficit by which a candidate is ordered ([`Likeness::deficit`]).
 pub(super) fn deficit(wanted: &Candidate, other: &Candidate) -> f64 {
-    compared(wanted, other, 0.0).lacks
+    compared(wanted, other, 0.0).deficit()
 }
 
 /// Returns when a candidate ends: by its rating, or by its cycles if these are used up much earlier.
@@ -209,13 +245,20 @@ fn compared(wanted: &Candidate, other: &Candidate, years: f64) -> Likeness {
         let shown = text::digits::digits(ratio);
         (worse_by(ratio, more_is_worse) >= LOST).then(|| format!("{name} {shown} times"))
     };
+    let slots = wanted.slot.as_ref().zip(other.slot.as_ref());
+    let does_not_fit = slots.and_then(|(slot, drive)| slot.refuses(drive));
+    let protected = [wanted, other].map(|one| one.power_loss_protection);
+    let lacks_protection = protected == [Some(true), Some(false)];
+    let smaller = capacity.filter(|ratio| *ratio < HOLDS);
     let lost = [
+        does_not_fit.clone(),
+        lacks_protection.then(|| String::from("no power-loss protection")),
+        smaller.map(|ratio| format!("capacity {} times", text::digits::digits(ratio))),
         worse("IOPS", Some(iops), false),
         worse("p99", p99, true),
         worse("mean", mean, true),
         worse("watts", watts, true),
         worse("rated endurance", endurance, false),
-        worse("capacity", capacity, false),
     ];
     let (ends_after_years, cycles) = early_end(wanted, other, years);
     Likeness {
@@ -230,6 +273,8 @@ fn compared(wanted: &Candidate, other: &Candidate, years: f64) -> Likeness {
         watts,
         endurance,
         capacity,
+        does_not_fit,
+        lacks_power_loss_protection: lacks_protection,
         lost: lost.into_iter().flatten().collect(),
         no_longer_made: other.no_longer_made.as_ref().map(|it| it.until.clone()),
         ends_after_years,
@@ -247,6 +292,8 @@ fn lacks(worse: [Option<f64>; 5]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::choose::tests::of;
+    use super::super::life;
+    use super::super::slot::Slot;
     use super::*;
 
     #[test]
@@ -335,6 +382,53 @@ mod tests {
         let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
         assert_eq!(names, ["quicker", "same, hotter"]);
         assert_eq!(found[1].lost, ["watts 1.6 times"]);
+    }
+
+    /// A module does not replace a drive in a bay, whatever its figures; nor does a smaller drive, or one without the
+    /// power-loss protection of the drive.
+    #[test]
+    fn slot_capacity_and_protection_come_before_figures() {
+        let slot = |interface: &str, form: &str| {
+            Some(Slot {
+                interface: String::from(interface),
+                form_factor: String::from(form),
+            })
+        };
+        let sata = || slot("SATA 6 Gb/s", "2.5 inch");
+        let part = |drive: &str, bytes: u64| {
+            let mut part = life::worn(drive, 1e6, 1e6);
+            part.capacity_bytes = bytes;
+            part.rating = None;
+            vec![part]
+        };
+        let one = |name: &str, p99_us: f64, gb: u64, protected: bool| Candidate {
+            slot: sata(),
+            power_loss_protection: Some(protected),
+            parts: part("s4510-960", gb * 1_000_000_000),
+            ..of(name, true, 1_000.0, p99_us, None)
+        };
+        let wanted = one("gone", 100.0, 1_000, true);
+        let module = Candidate {
+            slot: slot("PCIe 4.0 x4, NVMe", "M.2 2280"),
+            ..one("module", 10.0, 1_000, true)
+        };
+        let others = [
+            module,
+            one("smaller", 50.0, 480, true),
+            one("unprotected", 40.0, 1_000, false),
+            one("slower", 250.0, 960, true),
+        ];
+        let found = rank_replacements(&wanted, &others, 5.0);
+        let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
+        assert_eq!(names, ["slower", "unprotected", "smaller", "module"]);
+        assert_eq!(found[1].lost, ["no power-loss protection"]);
+        assert_eq!(found[2].lost, ["capacity 0.48 times"]);
+        assert_eq!(found[3].lost, ["is NVMe, M.2 2280, not SATA, 2.5 inch"]);
+        assert!(!found[1].is_close_to(&found[0]));
+        // A candidate may have what the drive lacks.
+        let bare = one("gone", 100.0, 1_000, false);
+        let found = rank_replacements(&bare, &others[2..], 5.0);
+        assert!(found.iter().all(|one| !one.lacks_power_loss_protection));
     }
 
     /// A candidate that misses a limit comes after worse ones that meet it, and one that wears out says so.

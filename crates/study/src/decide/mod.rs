@@ -40,6 +40,7 @@ pub mod screening;
 pub mod size;
 pub mod slc;
 pub mod slo;
+pub mod slot;
 mod smaller;
 pub mod syncs;
 pub mod table_of_s3;

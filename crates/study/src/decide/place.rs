@@ -1,4 +1,14 @@
 //! Places in a pool for which a drive is chosen or sized, as expressions of pools. The rest of the pool is the user's.
+//!
+//! An intent log may begin without files (`filled = false`), so that clients write new ones. Reads of such a pool would
+//! find no data and cost no time, so a load that reads runs on the pool with its files ([`with_files`]).
+
+use catalogue::DriveSheet;
+use model::Op;
+use tier::{DriveConfig, Kind};
+use workload::job::{Job, Mix};
+
+use crate::review::Workload;
 
 /// Places in a pool for which a drive can be chosen.
 pub const PLACES: [&str; 3] = ["slog", "vsan-cache", "read-cache"];
@@ -41,6 +51,48 @@ fn of_new_files(expression: &str) -> String {
         Some(inside) => format!("intent-log({inside}; filled=false)"),
         None => expression.to_owned(),
     }
+}
+
+/// Checks whether a workload reads.
+fn reads(workload: &Workload) -> bool {
+    let has_reads = |job: &Job| match (&job.records, job.mix) {
+        (Some(records), _) => records.iter().any(|io| io.op == Op::Read),
+        (None, Mix::Read) => true,
+        (None, Mix::ReadWrite) => job.read_percent > 0,
+        (None, Mix::Write | Mix::Trim | Mix::TrimWrite) => false,
+    };
+    match workload {
+        Workload::Jobs(jobs) => jobs.iter().any(has_reads),
+        Workload::Trace(trace) => {
+            let mut ops = trace.records.iter().map(|record| record.request().op);
+            ops.any(|op| op == Op::Read)
+        }
+    }
+}
+
+/// Returns the pool with its files, if it begins without them and the load reads; otherwise `None`.
+pub(super) fn with_files(drive: &DriveSheet, workload: &Workload) -> Option<DriveSheet> {
+    let is_empty = |kind: &Kind| matches!(kind, Kind::IntentLog(config) if !config.filled);
+    let mut tiers = drive.pool_config()?.tiers.iter();
+    if !tiers.any(|tier| is_empty(&tier.kind)) || !reads(workload) {
+        return None;
+    }
+    let mut sheet = drive.clone();
+    if let DriveConfig::Pool(pool) = &mut sheet.config {
+        for tier in &mut pool.tiers {
+            if let Kind::IntentLog(config) = &mut tier.kind {
+                config.filled = true;
+            }
+        }
+    }
+    Some(sheet)
+}
+
+/// Checks whether a pool has a read cache.
+pub(super) fn has_read_cache(drive: &DriveSheet) -> bool {
+    let is_cache = |kind: &Kind| matches!(kind, Kind::ReadCache(_));
+    let pool = drive.pool_config();
+    pool.is_some_and(|pool| pool.tiers.iter().any(|tier| is_cache(&tier.kind)))
 }
 
 /// Checks whether an expression is a list of drives, such as `3*d7-p5510-3840` or `a, b`, instead of one pool.
@@ -106,6 +158,35 @@ mod tests {
         assert_eq!(of_new_files("p4801x-100"), "p4801x-100");
         let cache = |overwrite| of_clients("read-cache", "a", "b", overwrite);
         assert_eq!(cache(false), cache(true));
+    }
+
+    /// Reads of a pool without files would cost no time.
+    #[test]
+    fn a_load_that_reads_runs_on_a_pool_with_files() {
+        let pool = of_clients("slog", "p4801x-100", "exos-x18-16tb", false);
+        let pool = catalogue::drive(&pool).expect("an expression");
+        let filled = |mix: Mix, drive: &DriveSheet| {
+            let job = Job {
+                mix,
+                read_percent: 70,
+                ..Job::default()
+            };
+            let sheet = with_files(drive, &Workload::Jobs(vec![job]))?;
+            let tiers = &sheet.pool_config().expect("a pool").tiers;
+            tiers.iter().find_map(|tier| match &tier.kind {
+                Kind::IntentLog(config) => Some(config.filled),
+                _ => None,
+            })
+        };
+        for (mix, is_filled) in [
+            (Mix::Read, Some(true)),
+            (Mix::ReadWrite, Some(true)),
+            (Mix::Write, None),
+        ] {
+            assert_eq!(filled(mix, &pool), is_filled, "{mix:?}");
+        }
+        let other = catalogue::drive("p4801x-100").expect("built in");
+        assert_eq!(filled(Mix::Read, &other), None);
     }
 
     #[test]

@@ -59,7 +59,10 @@ impl DirectionTally {
             _ => {
                 let mean = self.latency.mean_ns() / 1e3;
                 let error = self.latency.mean_error();
-                let ends = error.map(|error| [mean * (1.0 - error), mean * (1.0 + error)]);
+                // No latency is below the lowest one, so the mean is not either.
+                let lowest = self.latency.quantile(0.0).map_or(0.0, Span::us).min(mean);
+                let ends =
+                    error.map(|error| [(mean * (1.0 - error)).max(lowest), mean * (1.0 + error)]);
                 Some((mean, ends))
             }
         }

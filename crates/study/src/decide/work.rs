@@ -27,6 +27,7 @@ use super::tally::Tally;
 use crate::review::{UserWorkload, Workload};
 
 mod memory;
+mod reach;
 
 use memory::dirty_max;
 pub(super) use memory::dirty_max_of;
@@ -221,16 +222,14 @@ impl Load {
         let Workload::Jobs(jobs) = &self.yours.workload else {
             return None;
         };
-        let usual = self
-            .cut
-            .or_else(|| jobs.iter().filter_map(|job| job.runtime).max())?;
+        let reached = reach::longest(jobs, self.cut)?.seconds();
         let rarest = rate::rarest(jobs)?;
         let wanted = VARIES * self.fewest(BEYOND_SLOW) / f64::from(seeds.max(1)) / rarest;
         let bytes = offered * rate::mean_bytes_of(jobs);
         let seconds = wanted
             .min(MOST_IOS / offered)
             .min(MOST_BYTES / bytes.max(1.0));
-        (seconds > (usual * LONGER).seconds()).then(|| Span::from_seconds(libm::ceil(seconds)))
+        (seconds > reached).then(|| Span::from_seconds(libm::ceil(seconds)))
     }
 
     /// Returns the load with this initial state, unless the user gives one; without it, the jobs select the state.
@@ -474,8 +473,10 @@ impl Load {
         go_on: ProgressCallback<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
         let extended = self.extended(conditions.seeds).filter(|_| !self.is_brief);
-        let small = self.smaller(drive, extended);
-        let drive = small.as_ref().unwrap_or(drive);
+        // No pool with files is small, so at most one of the two changes the drive.
+        let other = self.smaller(drive, extended);
+        let other = other.or_else(|| super::place::with_files(drive, &self.yours.workload));
+        let drive = other.as_ref().unwrap_or(drive);
         if let Some(most) = extended {
             let once = Length {
                 most: Some(most),
@@ -522,7 +523,8 @@ impl Load {
         conditions: &Conditions,
         outcomes: &[Outcome],
     ) -> Option<f64> {
-        let extended = self.extended(conditions.seeds).filter(|_| !self.is_brief);
+        let extended = self.extended(conditions.seeds);
+        let extended = extended.filter(|it| !self.is_brief && self.is_mostly_idle(*it));
         if extended.is_none() && self.smaller(drive, extended).is_none() {
             return None;
         }
@@ -536,6 +538,7 @@ impl Load {
             return None;
         };
         let brief = self.cut.filter(|cut| self.is_brief && *cut > USUAL);
+        let extended = extended.filter(|it| self.is_mostly_idle(*it));
         let seconds = extended.or(brief)?.seconds();
         smaller::for_few_writes(drive, jobs, seconds)
     }

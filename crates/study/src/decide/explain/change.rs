@@ -25,6 +25,9 @@ use super::steadiness::{LevelShift, Swings};
 pub struct Change {
     /// Description of the observation.
     pub text: String,
+    /// For a drop that a log shows: its size and time, with the causes that fit. For the first line of an answer.
+    #[serde(skip)]
+    pub proven: Option<String>,
     /// Causes that fit: `slc`, `emptying` (an SLC cache), `collection`, `heat`, `others` (other users of drive or
     /// host); several if they cannot be distinguished.
     pub causes: Vec<&'static str>,
@@ -36,6 +39,10 @@ pub struct Change {
 
 /// Maximum factor between a level and a rate of the model that are equal.
 const NEAR: f64 = 1.25;
+/// As [`NEAR`], for the run as described.
+const VERY_NEAR: f64 = 1.1;
+/// Key of the run as described among the results of the model.
+const AS_ASKED: &str = "as-asked";
 /// Bounds for the bytes written until a cache is full, as multiples of its size.
 const FULL: (f64, f64) = (0.4, 3.0);
 /// Share of its capacity after which a new drive begins garbage collection.
@@ -77,6 +84,7 @@ fn unseen(run: &ReportingGroup) -> Change {
             "the rate was uneven, and sums do not show when: {} would fit",
             words(&causes)
         ),
+        proven: None,
         causes,
         to_tell: String::from(
             "measure again with write_iops_log=run and log_avg_msec=500, and give --log run_iops.1.log",
@@ -92,6 +100,7 @@ fn rose(step: &LevelShift) -> Change {
             times(step),
             duration(step.at_seconds)
         ),
+        proven: None,
         causes: vec!["others"],
         to_tell: String::from(
             "measure again with ramp_time; a drive also refreshes its data in its first minutes under power",
@@ -117,6 +126,7 @@ fn fell(
         times(step),
         duration(step.at_seconds)
     );
+    let fall = text.clone();
     if written > 0.0 {
         text += &format!(", when {} were written", bytes_decimal(written));
     }
@@ -152,6 +162,7 @@ fn fell(
     }
     Change {
         text: format!("{text}: {}", words(&causes)),
+        proven: Some(format!("{fall}: {}", words(&causes))),
         to_tell: telling(&causes),
         causes,
         as_heat,
@@ -173,6 +184,12 @@ fn swung(run: &ReportingGroup, swings: &Swings, drive: Option<(&DriveSheet, &[&T
         duration(swings.at_seconds),
         duration(swings.every_seconds),
         swings.falls
+    );
+    let fall = format!(
+        "the rate fell to {:.0} % after {}, and again every {}",
+        share * 100.0,
+        duration(swings.at_seconds),
+        duration(swings.every_seconds)
     );
     let mut causes = match written > 0.0 {
         true => vec!["emptying", "heat", "others"],
@@ -205,6 +222,7 @@ fn swung(run: &ReportingGroup, swings: &Swings, drive: Option<(&DriveSheet, &[&T
     }
     Change {
         text: format!("{text}: {}", words(&causes)),
+        proven: Some(format!("{fall}: {}", words(&causes))),
         to_tell: telling(&causes),
         causes,
         as_heat,
@@ -218,7 +236,7 @@ fn describe_levels(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
             "; {when} it {} IOPS, as the model does {} ({})",
             count(level),
             match trial.key.as_str() {
-                "as-asked" => "as asked".to_owned(),
+                AS_ASKED => "as asked".to_owned(),
                 _ => format!("with {}", trial.what),
             },
             count(trial.iops)
@@ -231,9 +249,14 @@ fn describe_levels(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
     one("before", levels[0], &names[0]) + &one("after", levels[1], &names[1])
 }
 
-/// Returns the state or limit of the model whose rate is closest to a level, if one is close.
+/// Returns the state or limit of the model whose rate is closest to a level, if one is close. The run as described comes
+/// first, so that a condition is supposed only if it is needed.
 fn nearest<'a>(rates: &[&'a Trial], level: f64) -> Option<&'a Trial> {
     let off = |trial: &&Trial| libm::log(trial.iops.max(1e-9) / level.max(1e-9)).abs();
+    let mut as_asked = rates.iter().copied().filter(|it| it.key == AS_ASKED);
+    if let Some(as_asked) = as_asked.find(|it| off(it) <= libm::log(VERY_NEAR)) {
+        return Some(as_asked);
+    }
     let near = rates
         .iter()
         .copied()

@@ -74,11 +74,22 @@ impl Busy {
         (self.working_set as f64 / stretch) as u64 >> 20 << 20
     }
 
+    /// Returns the option of a job's rates, in bytes per second of each disk: that of reads is such that their share stays
+    /// that of the profile.
+    fn rates(&self, written: f64) -> String {
+        let writes = 100 - self.profile.reads.min(100);
+        let reads = written * f64::from(self.profile.reads) / f64::from(writes.max(1));
+        let of_disk = |all: f64| (all / f64::from(DISKS)).max(1.0) as u64;
+        match self.profile.reads {
+            // Without reads, or without writes whose rate would limit them.
+            0 | 100 => format!("rate=,{}\n", of_disk(written)),
+            _ => format!("rate={},{}\n", of_disk(reads), of_disk(written)),
+        }
+    }
+
     /// Returns the job file for a pool that is smaller by this factor.
     fn text(&self, stretch: f64) -> String {
-        let each = self
-            .written
-            .map(|all| format!("rate=,{}\n", (all / f64::from(DISKS)).max(1.0) as u64));
+        let each = self.written.map(|all| self.rates(all));
         self.profile.job(&format!(
             "size={}\nruntime={}us\n{}",
             self.range(stretch),
@@ -286,6 +297,8 @@ fn run(
 
 #[cfg(test)]
 mod tests {
+    use workload::job::Rate;
+
     use super::*;
 
     /// Returns the sizes that run, if sizes at and above `enough` are enough.
@@ -331,5 +344,42 @@ mod tests {
         }
         assert_eq!(tried(6, 0).0, [0, 5]);
         assert_eq!(tried(0, 0).0, [0_u64; 0]);
+    }
+
+    /// By hand: 300 MB/s of writes that are half, a fifth or all of the I/Os, in 16 KiB blocks.
+    #[test]
+    fn a_rate_of_writes_keeps_the_share_of_reads() {
+        for (reads, read_iops) in [(50, 18_311.0), (80, 73_242.0), (0, 0.0)] {
+            let busy = Busy {
+                profile: Profile {
+                    name: format!("16k{reads}r"),
+                    block: String::from("16k"),
+                    reads,
+                },
+                working_set: 500_000_000_000,
+                asked: String::from("500GB"),
+                lasts: Span::from_ms(300_000),
+                written: Some(300e6),
+                failed_node_of: None,
+            };
+            let load = busy.load().expect("fio's words");
+            let Workload::Jobs(jobs) = &load.user_workload().workload else {
+                panic!("no job")
+            };
+            let iops = |at: usize| {
+                let rate = match jobs[0].rate[at] {
+                    Some(Rate::Bytes(bytes)) => bytes as f64 / 16_384.0,
+                    Some(_) => panic!("a rate in bytes"),
+                    None => 0.0,
+                };
+                rate * f64::from(jobs[0].numjobs)
+            };
+            assert!((iops(1) / 18_311.0 - 1.0).abs() < 1e-3, "{}", iops(1));
+            assert!(
+                (iops(0) - read_iops).abs() <= 1e-3 * read_iops,
+                "{}",
+                iops(0)
+            );
+        }
     }
 }

@@ -129,6 +129,7 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
                 chunk: 8 << 10,
                 region: 16 << 10,
                 resync_rate: 0,
+                read_errors: 3,
             };
             let all = (0..MEMBERS).map(slice).collect();
             vec![tier("top", Kind::Raid5(array), all)]

@@ -16,7 +16,7 @@ use model::data::{
 use model::media::{Medium, MediumDrive, Precondition, Seeds};
 use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use serde::{Deserialize, Serialize};
-use tier::{Drive, DriveConfig, Pool};
+use tier::{Drive, DriveConfig, Pool, SyncState};
 
 use self::rebuild::RebuildWatch;
 pub use self::rebuild::{Rebuild, rebuilt_member};
@@ -203,17 +203,17 @@ pub(crate) trait FaultSupport: Device {
     /// Returns the number of a trigger that was hit; each is returned once.
     fn take_hit(&mut self) -> Option<u32>;
 
-    /// Whether a member lacks data that a tier must bring to it.
-    fn lacks(&self, _member: u16) -> bool {
-        false
+    /// Returns the state of a member.
+    fn sync_state(&self, _member: u16) -> SyncState {
+        SyncState::InSync
     }
 
-    /// Returns the bytes that the rebuild of a member has written to it, if one is running.
-    fn rebuilt_bytes(&self, _member: u16) -> Option<u64> {
-        None
+    /// Returns the bytes that all rebuilds of a member have written to it.
+    fn rebuilt_bytes(&self, _member: u16) -> u64 {
+        0
     }
 
-    /// Returns the bytes that the rebuild of a member still has to write.
+    /// Returns the bytes that the rebuilds of a member still have to write.
     fn rebuild_left(&self, _member: u16) -> u64 {
         0
     }
@@ -281,12 +281,12 @@ impl FaultSupport for Pool<DataBackedDrive<Drive, NullContents>> {
         (0..members).find_map(|member| self.with_member(member, DataBackedDrive::take_hit))
     }
 
-    fn lacks(&self, member: u16) -> bool {
-        Pool::lacks(self, member)
+    fn sync_state(&self, member: u16) -> SyncState {
+        Pool::sync_state(self, member)
     }
 
-    fn rebuilt_bytes(&self, member: u16) -> Option<u64> {
-        self.rebuild(member).map(|it| it.copied)
+    fn rebuilt_bytes(&self, member: u16) -> u64 {
+        Pool::rebuilt_bytes(self, member)
     }
 
     fn rebuild_left(&self, member: u16) -> u64 {

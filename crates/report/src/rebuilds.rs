@@ -48,11 +48,23 @@ mod tests {
             in_sync: true,
             written: 5_000_000_000,
             left: 0,
+            began: Some(Time::ZERO + Span::from_ms(2000)),
+            is_pending: false,
         };
         let rest = Rebuild {
             in_sync: false,
             left: 1_600_000_000_000,
+            is_pending: true,
             ..done.clone()
+        };
+        let waits = Rebuild {
+            written: 0,
+            began: None,
+            ..rest.clone()
+        };
+        let later = Rebuild {
+            began: Some(Time::ZERO + Span::from_ms(4000)),
+            ..rest.clone()
         };
         let stays = Rebuild {
             in_sync: false,
@@ -60,10 +72,12 @@ mod tests {
             ..done.clone()
         };
         assert_eq!(
-            lines(&[done, rest, stays]),
+            lines(&[done, rest, waits, later, stays]),
             "Rebuilds:\n  \
              a.1: in sync after 2.50 s (from 2.00 s to 4.50 s); 5 GB written to it at 2 GB/s\n  \
              a.1: not in sync 2.50 s later (at 4.50 s); 5 GB written to it at 2 GB/s; 1.6 TB left: another 13.3 min at this rate\n  \
+             a.1: not in sync 2.50 s later (at 4.50 s); 0 B written to it; 1.6 TB left: it waits for another rebuild\n  \
+             a.1: not in sync 2.50 s later (at 4.50 s); 5 GB written to it at 10 GB/s; 1.6 TB left: another 2.67 min at this rate\n  \
              a.1: not in sync 2.50 s later (at 4.50 s); 0 B written to it; no rebuild is running\n"
         );
         assert_eq!(lines(&[]), "");

@@ -34,6 +34,7 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
     // Data and its reference complete in different orders.
     let named = "intent-log(main=stripe(p4801x-100, 950pro-256; chunk=4k); logbias=throughput)";
     let alone = "intent-log(main=950pro-256; logbias=throughput)";
+    let behind_array = "intent-log(main=raid5(3*950pro-256), log=p4801x-100)";
     let mirrors = "mirror(2*mirror(2*950pro-256))";
     let (stripe, concat) = ("stripe(2*950pro-256)", "concat(2*950pro-256)");
     match bug {
@@ -45,6 +46,9 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         Bug::TrimsOneLeg | Bug::AlikeFirstPieces => (alike, "power cut", 20_000),
         Bug::ReadsOneLegOnly => (alike, "cannot read some blocks", 20_000),
         Bug::KeepsFailedLegs => (alike, "fails a write", 20_000),
+        Bug::JoinsUnflushed => ("mirror(2*wd6001fzwx)", "dies and returns", 20_000),
+        Bug::TrialDiscardsWrites => (behind_array, "dies and returns", 20_000),
+        Bug::KeepsUnflushedLegs => (alike, "fails all commands", 20_000),
         Bug::RecoversUnmarked => (mirrors, "again in recovery", 1000),
         Bug::AcceptsOldCopies => (stripe, "an old copy", 4000),
         Bug::ServesBehind => (alike, "cannot read its labels, ", 4000),

@@ -53,6 +53,12 @@ fn is_found_by_prove(pool: &str, only: &str, points: u64) -> bool {
         .any(|row| row.verdict == FaultVerdict::Broken)
 }
 
+/// Checks whether it shows if a member returns before the power cut. Disks keep earlier writes in their caches when they
+/// write a label through.
+fn is_found_by_a_rebuild_before_the_cut() -> bool {
+    is_found_by_prove("raid5(3*wd6001fzwx)", "dies and returns", 8000)
+}
+
 struct Shelf(Vec<Image>);
 
 impl Images for Shelf {
@@ -202,6 +208,10 @@ fn each_planted_bug_is_found() {
         [false; 2],
         "nothing is planted"
     );
+    assert!(
+        !is_found_by_a_rebuild_before_the_cut(),
+        "nothing is planted"
+    );
     for bug in [
         Bug::WrongCoefficient,
         Bug::MarksStripesTooLate,
@@ -222,6 +232,8 @@ fn each_planted_bug_is_found() {
         plant(Some(bug));
         assert!(is_found_by_returns(), "{bug:?}");
     }
+    plant(Some(Bug::JoinsUnflushed));
+    assert!(is_found_by_a_rebuild_before_the_cut(), "JoinsUnflushed");
     plant(Some(Bug::OpensOverTheHole));
     assert_eq!(is_found_by_what_is_in_doubt(), [true; 2]);
 }

@@ -14,6 +14,7 @@ use model::data::Buffers;
 
 use super::bits::Bits;
 use super::label::{self, LabelState, MemberLabel};
+use super::rebuild::SyncState;
 
 #[derive(Clone, Debug)]
 pub(super) struct Labels {
@@ -40,6 +41,8 @@ pub(super) struct Labels {
     legs: u16,
     /// Number of members that must remain: one for a mirror, the number of data columns for an array with parity.
     pub(super) needed: u32,
+    /// Whether the last label is on fewer members than are needed: no write is acknowledged.
+    pub(super) nowhere: bool,
 }
 
 /// Result of writing a label.
@@ -99,6 +102,7 @@ impl Labels {
             changed: false,
             legs: legs as u16,
             needed: 1,
+            nowhere: false,
         }
     }
 
@@ -194,6 +198,16 @@ impl Labels {
         match self.left {
             0 => self.written.in_sync,
             _ => self.written.in_sync | self.on_its_way.in_sync,
+        }
+    }
+
+    /// Returns the state of a member that is not being rebuilt.
+    pub(super) fn sync_state(&self, leg: u16) -> SyncState {
+        let has = |mask: u32| mask >> leg & 1 == 1;
+        match (has(self.known.in_sync), has(self.written.in_sync)) {
+            (true, true) => SyncState::InSync,
+            (true, false) => SyncState::Joining,
+            (false, _) => SyncState::Out,
         }
     }
 
@@ -296,7 +310,8 @@ impl Labels {
         let took = self.to & !self.failed;
         // A member of an array that has missed a write meanwhile does not count.
         let remain = took & self.known.in_sync;
-        if took == 0 || (self.needed > 1 && remain.count_ones() < self.needed) {
+        self.nowhere = took == 0 || (self.needed > 1 && remain.count_ones() < self.needed);
+        if self.nowhere {
             self.changed = true;
             self.reuse_sequence();
             let status = match self.failed {
@@ -320,7 +335,7 @@ impl Labels {
     /// Power cut: the label in flight may or may not have been written; both are valid.
     pub(super) fn forget(&mut self) {
         self.left = 0;
-        self.changed = false;
+        (self.changed, self.nowhere) = (false, false);
         self.known.copy(&self.written);
         (self.known.busy, self.written.busy) = (false, false);
         if self.is_whole() {

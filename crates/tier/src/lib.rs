@@ -41,6 +41,7 @@ pub mod planted;
 mod pool;
 pub mod raid0;
 mod raidz;
+mod read_errors;
 mod readcache;
 mod rebuild;
 pub mod record;
@@ -53,6 +54,7 @@ mod stripe;
 mod striping;
 mod structured;
 mod table;
+pub mod trial;
 mod writeback;
 
 pub use cluster::{Cluster, ClusterConfig, Network, NodeConfig};
@@ -67,8 +69,9 @@ pub use mirror::{MOST_LEGS, Mirror, MirrorConfig};
 pub use parity::{ParityArray, ParityArrayConfig};
 pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
+pub use read_errors::READ_ERRORS;
 pub use readcache::{Feed, Policy, ReadCache, ReadCacheConfig, Writes};
-pub use rebuild::RebuildProgress;
+pub use rebuild::{RebuildProgress, SyncState};
 pub use stripe::{Stripe, StripeConfig};
 pub use structured::{LogStructured, LogStructuredConfig, StructuredNodes};
 pub use writeback::{
@@ -546,34 +549,6 @@ impl AnyTier {
             AnyTier::Mirror(mirror) => mirror.in_sync(),
             AnyTier::Raid5(array) | AnyTier::Raid6(array) => array.in_sync(),
             _ => u32::MAX,
-        }
-    }
-
-    /// Whether a child lacks data that the tier must bring to it before the child is used again.
-    pub fn lacks(&self, child: Child) -> bool {
-        match self {
-            AnyTier::Raidz(raidz) => raidz.is_out(child),
-            tier => tier.in_sync() >> child.min(31) & 1 == 0,
-        }
-    }
-
-    /// Returns the progress of the rebuild or resync of a child, if there is one.
-    pub fn rebuild(&self) -> Option<RebuildProgress> {
-        match self {
-            AnyTier::Mirror(mirror) => mirror.rebuild(),
-            AnyTier::Raid5(array) | AnyTier::Raid6(array) => array.rebuild(),
-            AnyTier::Raidz(raidz) => raidz.rebuild(),
-            _ => None,
-        }
-    }
-
-    /// Returns the bytes that the rebuild still has to write.
-    pub fn rebuild_left(&self) -> u64 {
-        match self {
-            AnyTier::Mirror(mirror) => mirror.rebuild_left(),
-            AnyTier::Raid5(array) | AnyTier::Raid6(array) => array.rebuild_left(),
-            AnyTier::Raidz(raidz) => raidz.rebuild_left(),
-            _ => 0,
         }
     }
 }

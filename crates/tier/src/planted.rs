@@ -163,11 +163,17 @@ pub enum Bug {
     EndsAtUnreadableRecord,
     /// Intent log: recovery takes a log block or a root that cannot be read as one that was never written.
     EndsAtUnreadableBlock,
+    /// Mirror: a member that has failed a flush counts as in sync.
+    KeepsUnflushedLegs,
+    /// Mirror, array: a rebuilt member counts as in sync before its cache is flushed.
+    JoinsUnflushed,
+    /// Opening: the trial recovery does not read what it has written.
+    TrialDiscardsWrites,
 }
 
 impl Bug {
     /// All planted bugs.
-    pub const ALL: [Bug; 77] = [
+    pub const ALL: [Bug; 80] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -245,6 +251,9 @@ impl Bug {
         Bug::OpensOverTheHole,
         Bug::EndsAtUnreadableRecord,
         Bug::EndsAtUnreadableBlock,
+        Bug::KeepsUnflushedLegs,
+        Bug::JoinsUnflushed,
+        Bug::TrialDiscardsWrites,
     ];
 }
 

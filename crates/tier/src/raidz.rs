@@ -185,7 +185,11 @@ impl TierSettings for RaidzConfig {
             requests: Slab::default(),
             out: alloc::vec![false; children.len()],
             lacking: ChildSet::default(),
-            resilver: Resilver::new(self.resync_rate, self.capacity(children) / BLOCK),
+            resilver: Resilver::new(
+                self.resync_rate,
+                self.capacity(children) / BLOCK,
+                children.len(),
+            ),
         }
     }
 

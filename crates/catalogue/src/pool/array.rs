@@ -23,5 +23,6 @@ fn read<const PARITY: u16>(tier: &mut TierReader<'_, '_>) -> ParityArrayConfig<P
             .bytes("chunk", 4096..=1 << 30, default.chunk.into()) as u32,
         region: tier.keys.bytes("region", 4096..=1 << 40, default.region),
         resync_rate: super::mirror::resync_rate(tier),
+        ..default
     }
 }

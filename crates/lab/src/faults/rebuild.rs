@@ -8,7 +8,7 @@ use model::{Span, Time};
 use serde::{Deserialize, Serialize};
 use text::digits::fixed;
 use text::quantity::decimal;
-use tier::{DriveConfig, Kind, Target};
+use tier::{DriveConfig, Kind, SyncState, Target};
 
 use super::{FaultKind, FaultSupport, RunFault};
 
@@ -27,6 +27,10 @@ pub struct Rebuild {
     pub written: u64,
     /// Bytes that it still had to write.
     pub left: u64,
+    /// Time at which the rebuild began; `None` if it waited for another one, or did not begin.
+    pub began: Option<Time>,
+    /// Whether it would have continued if the run had not ended, or the member had not failed.
+    pub is_pending: bool,
 }
 
 impl Rebuild {
@@ -35,9 +39,9 @@ impl Rebuild {
         self.to.since(self.from)
     }
 
-    /// Returns the bytes per second that the rebuild has written; `None` if it has written nothing.
+    /// Returns the bytes per second that the rebuild has written since it began; `None` if it has written nothing.
     pub fn rate(&self) -> Option<f64> {
-        let seconds = self.length().seconds();
+        let seconds = self.to.since(self.began.unwrap_or(self.from)).seconds();
         (self.written > 0 && seconds > 0.0).then(|| self.written as f64 / seconds)
     }
 
@@ -69,14 +73,15 @@ impl Rebuild {
         let left = decimal(self.left);
         match self.remaining_seconds() {
             Some(seconds) => format!("; {left} left: another {} at this rate", duration(seconds)),
-            None if self.left == 0 => "; no rebuild is running".into(),
+            None if !self.is_pending => "; no rebuild is running".into(),
+            None if self.began.is_none() => format!("; {left} left: it waits for another rebuild"),
             None => format!("; {left} left"),
         }
     }
 
     /// Returns the seconds that an unfinished rebuild would still take at its rate.
     pub fn remaining_seconds(&self) -> Option<f64> {
-        let rate = self.rate().filter(|_| !self.in_sync)?;
+        let rate = self.rate().filter(|_| self.is_pending)?;
         Some(self.left as f64 / rate)
     }
 }
@@ -94,9 +99,20 @@ fn duration(seconds: f64) -> String {
 /// The rebuilds of a run so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RebuildWatch {
-    /// Rebuilds in progress, with the index of their member.
-    current: Vec<(u16, Rebuild)>,
+    /// Rebuilds in progress.
+    current: Vec<WatchedRebuild>,
     ended: Vec<Rebuild>,
+}
+
+/// A rebuild in progress.
+#[derive(Clone, Debug)]
+struct WatchedRebuild {
+    member: u16,
+    rebuild: Rebuild,
+    /// Bytes that earlier rebuilds of the member had written.
+    before: u64,
+    /// Whether the member lacked data at any time.
+    has_lacked: bool,
 }
 
 impl RebuildWatch {
@@ -113,9 +129,9 @@ impl RebuildWatch {
         if !ends && !begins {
             return;
         }
-        if let Some(index) = self.current.iter().position(|it| it.0 == member) {
-            let (_, rebuild) = self.current.swap_remove(index);
-            self.ended.push(unfinished(rebuild, now, member, device));
+        if let Some(index) = self.current.iter().position(|it| it.member == member) {
+            let watched = self.current.swap_remove(index);
+            self.ended.push(unfinished(&watched, now, device));
         }
         if begins {
             let name = fault.called.rsplit_once(": ");
@@ -126,25 +142,40 @@ impl RebuildWatch {
                 in_sync: false,
                 written: 0,
                 left: 0,
+                began: None,
+                is_pending: false,
             };
-            self.current.push((member, rebuild));
+            self.current.push(WatchedRebuild {
+                member,
+                rebuild,
+                before: device.rebuilt_bytes(member),
+                has_lacked: false,
+            });
         }
     }
 
-    /// Updates the rebuilds in progress. Returns the members that are in sync now and to which something was written.
+    /// Updates the rebuilds in progress. Returns the members that are in sync now and to which something was
+    /// written.
     #[cold]
     pub(super) fn look(&mut self, now: Time, device: &impl FaultSupport) -> Vec<String> {
         let mut names = Vec::new();
         let ended = &mut self.ended;
-        self.current.retain_mut(|(member, rebuild)| {
-            if device.lacks(*member) {
-                let written = device.rebuilt_bytes(*member);
-                rebuild.written = written.unwrap_or(rebuild.written);
+        self.current.retain_mut(|it| {
+            let (state, rebuild) = (device.sync_state(it.member), &mut it.rebuild);
+            if state == SyncState::Rebuilding {
+                rebuild.began.get_or_insert(now);
+            }
+            rebuild.written = device.rebuilt_bytes(it.member) - it.before;
+            let in_sync = state == SyncState::InSync;
+            if !in_sync && state != SyncState::Out {
+                it.has_lacked = true;
                 return true;
             }
-            if rebuild.written > 0 {
-                (rebuild.to, rebuild.in_sync) = (now, true);
+            (rebuild.to, rebuild.in_sync) = (now, in_sync);
+            if in_sync && rebuild.written > 0 {
                 names.push(rebuild.member.clone());
+            }
+            if !in_sync || it.has_lacked {
                 ended.push(rebuild.clone());
             }
             false
@@ -155,16 +186,20 @@ impl RebuildWatch {
     /// Returns the rebuilds of a run that ended at `end`.
     pub(super) fn ended(&self, end: Time, device: &impl FaultSupport) -> Vec<Rebuild> {
         let current = self.current.iter();
-        let current = current.map(|(member, it)| unfinished(it.clone(), end, *member, device));
+        let current = current.map(|it| unfinished(it, end, device));
         self.ended.iter().cloned().chain(current).collect()
     }
 }
 
 /// Returns the rebuild as it is at `now`.
-fn unfinished(mut rebuild: Rebuild, now: Time, member: u16, device: &impl FaultSupport) -> Rebuild {
-    rebuild.to = now.max(rebuild.from);
-    rebuild.left = device.rebuild_left(member);
-    rebuild
+fn unfinished(watched: &WatchedRebuild, now: Time, device: &impl FaultSupport) -> Rebuild {
+    let member = watched.member;
+    Rebuild {
+        to: now.max(watched.rebuild.from),
+        left: device.rebuild_left(member),
+        is_pending: true,
+        ..watched.rebuild.clone()
+    }
 }
 
 /// Returns the first member of a pool that other members can rebuild, and its name.

@@ -164,3 +164,156 @@ fn a_mirror_that_loses_a_leg_and_has_it_again_keeps_the_laws() {
         FaultyDevice::new(pool, &faults, 1, &TriggerLog::default())
     });
 }
+
+fn dies(at_us: u64, member: u16) -> RunFault {
+    RunFault {
+        called: format!("m.{member}: dies"),
+        ..befalls(at_us, Some(member), FaultKind::Dies)
+    }
+}
+
+fn back(at_us: u64, member: u16, what: FaultKind) -> RunFault {
+    RunFault {
+        called: format!("m.{member}: back"),
+        ..befalls(at_us, Some(member), what)
+    }
+}
+
+type Watched = FaultyDevice<Pool<DataBackedDrive<Drive, NullContents>>>;
+
+/// Runs a pool with these faults and a write of 64 KiB each 20 us up to `writes_until`, then without writes; calls `look`
+/// after each event.
+fn watched(
+    pool: &str,
+    faults: &[RunFault],
+    (writes_until, end): (u64, u64),
+    mut look: impl FnMut(&Watched, Time),
+) -> (Vec<Rebuild>, Vec<String>) {
+    let DriveConfig::Pool(config) = sheet(pool) else {
+        panic!("a pool");
+    };
+    let log = TriggerLog::default();
+    let pool = config.vulnerable(Precondition::Fresh, 1);
+    let mut device = FaultyDevice::new(pool, faults, 1, &log);
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let mut done = Vec::new();
+    let mut advance = |device: &mut Watched, until: Time| {
+        while device.next_event() <= until {
+            let next = device.next_event();
+            let now = device.advance(next, next, &mut done);
+            look(device, now);
+        }
+    };
+    for number in 0..writes_until / 20 {
+        advance(&mut device, at(20 * number));
+        let write = Command::write(number as u32, (number * 7 % 64) << 16, 1 << 16);
+        device.submit(at(20 * number), write);
+    }
+    advance(&mut device, at(end));
+    let names = log.entries_after(0).into_iter().map(|it| it.1);
+    (device.rebuilds(at(end)), names.collect())
+}
+
+/// Each drive of this pool is in an array and in two mirrors, which are rebuilt at the same time.
+#[test]
+fn a_rebuild_has_the_bytes_of_all_tiers_of_its_member() {
+    let DriveConfig::Pool(config) = sheet("vsan-esa") else {
+        panic!("a pool");
+    };
+    let faults = [dies(100, 0), back(60_000, 0, FaultKind::Returns)];
+    let mut written = 0;
+    let mut of_tiers = Vec::new();
+    let look = |device: &Watched, now: Time| {
+        for rebuild in device.rebuilds(now) {
+            assert!(rebuild.written >= written, "{rebuild:?}");
+            written = rebuild.written;
+        }
+        let tiers = device.device.tiers().iter().zip(&config.tiers);
+        of_tiers = tiers
+            .flat_map(|(tier, of)| {
+                let children = (0..).zip(&of.children);
+                let on_it =
+                    children.filter(|(_, it)| matches!(it, tier::Target::Slice { member: 0, .. }));
+                on_it.map(|(child, _)| tier.rebuilt_bytes(child))
+            })
+            .collect();
+    };
+    let (rebuilds, names) = watched("vsan-esa", &faults, (60_000, 5_000_000), look);
+    let [rebuild] = &rebuilds[..] else {
+        panic!("{rebuilds:?}");
+    };
+    assert!(rebuild.in_sync, "{rebuild:?}");
+    let busy = of_tiers.iter().filter(|&&bytes| bytes > 0).count();
+    assert!(busy > 1, "{of_tiers:?}");
+    assert_eq!(
+        rebuild.written,
+        of_tiers.iter().sum::<u64>(),
+        "{of_tiers:?}"
+    );
+    assert_eq!(names, ["m.0: in sync"]);
+}
+
+/// The labels list the member as complete until the tier has noticed its absence.
+#[test]
+fn a_rebuild_is_reported_although_no_command_met_the_absent_member() {
+    let returned = [dies(5_000, 1), back(9_000, 1, FaultKind::Returns)];
+    let (rebuilds, names) = watched("mirror(2*ram-disk)", &returned, (0, 20_000), |_, _| {});
+    assert_eq!(rebuilds.len(), 1, "{rebuilds:?}");
+    assert!(rebuilds[0].in_sync && rebuilds[0].written == 0);
+    assert_eq!(
+        names.len(),
+        0,
+        "nothing was written, so no phase begins: {names:?}"
+    );
+    for pool in ["mirror(2*ram-disk)", "raid5(3*ram-disk)"] {
+        let replaced = [back(9_000, 1, FaultKind::Replaced)];
+        let (rebuilds, _) = watched(pool, &replaced, (2_000, 20_000), |_, _| {});
+        let [rebuild] = &rebuilds[..] else {
+            panic!("{pool}: {rebuilds:?}");
+        };
+        let words = rebuild.words();
+        assert!(!rebuild.in_sync && rebuild.written > 0, "{pool}: {words}");
+        assert!(words.contains(" left: another "), "{pool}: {words}");
+    }
+}
+
+#[test]
+fn a_rebuild_that_waits_for_another_one_says_so() {
+    let replaced = [0, 1].map(|member| back(9_000, member, FaultKind::Replaced));
+    let (rebuilds, _) = watched("raid6(4*ram-disk)", &replaced, (2_000, 20_000), |_, _| {});
+    let [first, second] = &rebuilds[..] else {
+        panic!("{rebuilds:?}");
+    };
+    assert!(first.words().contains(" left: another "), "{first:?}");
+    assert!(second.began.is_none() && second.left > 0, "{second:?}");
+    let words = second.words();
+    assert!(
+        words.ends_with(" left: it waits for another rebuild"),
+        "{words}"
+    );
+}
+
+/// No member can compute the data of the returned one: nothing rebuilds it any more, and nothing watches it.
+#[test]
+fn a_rebuild_that_failed_is_not_watched_any_more() {
+    use model::data::{CommandKind, Effect, Lasting};
+    let unreadable = FaultKind::Rule(Rule {
+        kind: Some(CommandKind::Reads),
+        effect: Effect::Fails,
+        range: None,
+        rate: 1.0,
+        lasting: Lasting::Forever,
+    });
+    let faults = [
+        dies(100, 0),
+        befalls(1_900, Some(1), unreadable),
+        back(2_000, 0, FaultKind::Returns),
+    ];
+    let mut watches = true;
+    let look = |device: &Watched, _| watches = device.rebuilds.is_watching();
+    let (rebuilds, names) = watched("raid5(3*ram-disk)", &faults, (1_500, 50_000), look);
+    assert_eq!(rebuilds.len(), 1, "{rebuilds:?}");
+    let words = rebuilds[0].words();
+    assert!(words.ends_with("; no rebuild is running"), "{words}");
+    assert!(!watches && names.is_empty(), "{names:?}");
+}

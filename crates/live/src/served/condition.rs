@@ -6,6 +6,7 @@ use model::Time;
 
 use super::ServedDevice;
 use super::machine::Machine;
+use super::resync::REJECTS;
 use crate::store::no_room;
 
 /// The condition of a served drive.
@@ -86,6 +87,12 @@ impl ServedDevice {
                 is(
                     Condition::Degraded,
                     format!("{child} is not in sync with {tier}"),
+                );
+            }
+            for name in pool.rejecting() {
+                is(
+                    Condition::ReadOnly,
+                    format!("{name} rejects writes: {REJECTS}"),
                 );
             }
             for log in pool.unused_logs() {

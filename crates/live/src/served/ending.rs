@@ -2,10 +2,12 @@
 //!
 //! A pool flushes its members, finishes its internal work, and is then synced to the host's disk. If the flush fails,
 //! or does not end within [`REST`], acknowledged data is lost with the memory of this program: the end then fails, and
-//! the state is not saved as clean. A member that its pool does not need does not make the flush fail. Pools in memory
+//! the state is not saved as clean. A resync or rebuild that does not end within [`REBUILDS`] is continued at the next
+//! start. A member that its pool does not need does not make the flush fail. Pools in memory
 //! lose everything at the end, so their flush does not matter.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use model::{Command, Gauge, Op, Payload, Span, Status};
 
@@ -15,6 +17,9 @@ use crate::clock::Wall;
 
 /// Maximum time at shutdown until a pool without requests is idle: its tiers finish delayed work within this time.
 const REST: Span = Span::from_ms(11_000);
+
+/// Maximum wall-clock time that resyncs and rebuilds continue at shutdown.
+const REBUILDS: Duration = Duration::from_secs(2);
 
 /// Interval of progress messages while a pool comes to rest.
 const STEP: Span = Span::from_ms(50);
@@ -36,7 +41,12 @@ impl ServedDevice {
     /// # Errors
     /// Errors of the file system; acknowledged data of a pool that could not be written.
     pub fn shut_down_telling(&mut self, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
-        let flushed = self.rest(stage);
+        self.end_within(REBUILDS, stage)
+    }
+
+    /// Shuts down, with this limit for resyncs and rebuilds.
+    fn end_within(&mut self, rebuilds: Duration, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
+        let flushed = self.rest(rebuilds, stage);
         let synced = match &mut self.machine {
             Machine::Drive(it) => {
                 stage("its data go to the host's disk");
@@ -59,7 +69,7 @@ impl ServedDevice {
     ///
     /// # Errors
     /// The flush failed; the message names the data that is lost.
-    fn rest(&mut self, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
+    fn rest(&mut self, rebuilds: Duration, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
         if !matches!(&self.machine, Machine::Pool(pool) if !pool.is_broken()) {
             return Ok(());
         }
@@ -67,14 +77,27 @@ impl ServedDevice {
         self.flush_unheard(LAST_FLUSH);
         let mut reached = self.now;
         let until = reached + REST;
+        let (start, mut paused) = (Instant::now(), false);
         while reached < until {
             let left = self.gauge(Gauge::DirtyBytes) / f64::from(1 << 20);
-            match left > 0.0 {
-                true => stage(&format!(
+            let Machine::Pool(pool) = &mut self.machine else {
+                return Ok(());
+            };
+            let work = match pool.rebuilds().filter(|_| !paused) {
+                Some(work) if start.elapsed() < rebuilds => work,
+                Some(work) => {
+                    pool.pause_rebuilds();
+                    paused = true;
+                    let line = format!("{work}; the next start continues this");
+                    self.news.push_back(line);
+                    continue;
+                }
+                None if left > 0.0 => format!(
                     "it finishes its internal work: {left:.0} MiB are not at their final place yet"
-                )),
-                false => stage("it flushes its members and finishes its internal work"),
-            }
+                ),
+                None => "it flushes its members and finishes its internal work".into(),
+            };
+            stage(&work);
             reached = (reached + STEP).min(until);
             self.run_until(reached);
         }
@@ -172,5 +195,57 @@ impl ServedDevice {
     /// Returns all lines on problems that have not been reported, for the end of service.
     pub fn last_complaints(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.complaint(Wall::NEVER)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use workload::faults::Fault;
+
+    use super::*;
+    use crate::served::full::{Client, open};
+
+    /// Without time for it, a resync waits for the next start, and the end loses nothing. With time, it ends.
+    #[test]
+    fn an_end_does_not_wait_for_a_long_resync() {
+        for pool in [
+            "mirror(2*950pro-256; resync_rate=1MB/s)",
+            "raid5(3*p4801x-100; chunk=64KiB, resync_rate=1MB/s)",
+        ] {
+            for limit in [Duration::ZERO, Duration::from_secs(600)] {
+                let folder = tempfile::tempdir().expect("a folder");
+                let mut client = Client::new(open(pool, folder.path()).expect("a new pool"));
+                let suffers = |client: &mut Client, fault: &Fault| {
+                    let now = client.drive.now();
+                    let done = client.drive.member_suffers(now, 1, fault);
+                    done.expect("a fault of a member");
+                };
+                client.fill(100, 0);
+                suffers(&mut client, &Fault::Dies);
+                client.fill(100, 100);
+                client.flush();
+                suffers(&mut client, &Fault::Returns);
+                client.fill(10, 200);
+                let ended = client.drive.end_within(limit, &mut |_| {});
+                ended.expect("an orderly end");
+                let out = client.drive.out_of_sync();
+                let lines = client.drive.last_complaints().join("\n");
+                let waits = lines.contains("the next start continues this");
+                assert_eq!(waits, limit.is_zero(), "{pool}: {lines}");
+                // The array still has to rebuild a whole region.
+                if limit.is_zero() || pool.starts_with("mirror") {
+                    assert_eq!(out > 0, limit.is_zero(), "{pool}: {lines}");
+                }
+                let may_be = client.kill();
+                let mut client = Client::opened_again(pool, folder.path(), may_be);
+                client.check(pool);
+                for _ in 0..600 {
+                    let at = client.drive.now() + Span::from_ms(100);
+                    client.drive.settle(at);
+                }
+                assert_eq!(client.drive.out_of_sync(), 0, "{pool}");
+                client.check(&format!("{pool}, in sync"));
+            }
+        }
     }
 }

@@ -28,7 +28,6 @@ mod recorded;
 mod recurring_error;
 mod resync;
 mod room;
-mod trial;
 
 use std::collections::VecDeque;
 use std::io;

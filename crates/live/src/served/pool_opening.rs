@@ -17,6 +17,7 @@ use model::media::{Medium, Seeds};
 use text::problem::{Place, Problem, Problems};
 use tier::below::Opening;
 use tier::offline::{self, Damage, RecoveredTiers, RecoveryInput};
+use tier::trial::TrialStores;
 use tier::{DriveConfig, Kind, PoolConfig, Target};
 
 use super::ServedDevice;
@@ -29,7 +30,6 @@ use super::noted::{self, Note};
 use super::opening::{OpenedStore, cannot, in_memory, open_file, refused};
 use super::pooled::{MemberStore, ServedPool};
 use super::room::PoolSpace;
-use super::trial::TrialStores;
 use crate::setup::{Setup, StoreChoice};
 use crate::store::{OWN_FOLDER, PoolState, SavedState, no_room, pool_state_path, state_path};
 
@@ -129,7 +129,7 @@ impl Setup {
             return Err(refused(
                 path,
                 String::from("the folder contains no pool.state"),
-                "name an empty folder, or one that does not exist yet, to create a new store",
+                "name an empty folder, or one that does not exist yet, to create a new store; if a first start was interrupted while it created this pool, remove the folder",
             ));
         }
         let text = fs::read_to_string(&file).map_err(|error| cannot(&file, "read", &error))?;
@@ -387,6 +387,8 @@ impl Setup {
                     let mut stores = TrialStores::new(images);
                     match offline::open(config, &start, &mut stores) {
                         Ok(trial) => match self.has_logs(config, folder, &trial, failed) {
+                            Ok(()) if stores.apply() => Ok(Ok(trial)),
+                            // Too large for a trial, or a store was not written.
                             Ok(()) => offline::open(config, &start, images).map(Ok),
                             Err(refused) => Ok(Err(refused)),
                         },

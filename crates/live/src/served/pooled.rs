@@ -18,7 +18,7 @@ use super::disk::{MemberDisk, PoolDrive};
 use super::failing::{self, PowerCutStores};
 use super::findings;
 use super::noted::Note;
-use super::resync::{Resync, out_of_sync, unused_logs};
+use super::resync::{self, Resync, out_of_sync, unused_logs};
 use super::room::{MOST, PoolSpace};
 use crate::clock::Wall;
 use crate::store::{SavedState, save};
@@ -26,6 +26,10 @@ use crate::store::{SavedState, save};
 /// Maximum number of a member's acknowledged writes in the cache before its drive is queried which of them are on the
 /// medium.
 const CROWD: usize = 2048;
+
+/// Maximum number of bytes that are added to these writes before the drive is queried. The next flush moves them to the
+/// store while a client waits for it.
+const CROWD_BYTES: u64 = 64 << 20;
 
 /// State of a member besides that of its drive.
 #[derive(Debug)]
@@ -189,8 +193,8 @@ impl ServedPool {
     /// Moves to the store data that the drives of members with large caches now have on the medium.
     fn thin_out(&mut self) {
         for member in 0..self.stores.len() {
-            let kept = self.pool.members()[member].unflushed();
-            if kept > self.crowds[member] {
+            let one = &self.pool.members()[member];
+            if one.unflushed() > self.crowds[member] || one.unflushed_bytes() > CROWD_BYTES {
                 self.pool.with_member(member as u16, PoolDrive::settle);
                 let left = self.pool.members()[member].unflushed();
                 self.crowds[member] = CROWD.max(2 * left);
@@ -360,6 +364,16 @@ impl ServedPool {
         (back, lost, lines)
     }
 
+    /// Returns what the resyncs and rebuilds in progress have done, as text.
+    pub(super) fn rebuilds(&self) -> Option<String> {
+        resync::rebuilds(&self.config, self.pool.tiers())
+    }
+
+    /// Starts no more parts of resyncs and rebuilds, at the end of service.
+    pub(super) fn pause_rebuilds(&mut self) {
+        self.pool.pause_rebuilds();
+    }
+
     /// Returns a line on the progress of mirror members that are being resynced.
     pub(super) fn progress(&mut self, now: Wall) -> Option<String> {
         self.resync
@@ -415,6 +429,13 @@ impl ServedPool {
     fn is_needed(&self, member: u16) -> bool {
         let out: Vec<(u16, u16)> = out_of_sync(&self.config, self.pool.tiers()).collect();
         failing::is_needed(&self.config, &out, member)
+    }
+
+    /// Returns the names of the tiers that reject writes because too few members can be written.
+    pub(super) fn rejecting(&self) -> impl Iterator<Item = &str> {
+        let tiers = self.config.tiers.iter().zip(self.pool.tiers());
+        let rejecting = tiers.filter(|(_, it)| it.rejects_writes());
+        rejecting.map(|(tier, _)| &*tier.name)
     }
 
     /// Returns the names of the log devices that are not used because they failed or were absent.

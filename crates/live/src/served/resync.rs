@@ -1,4 +1,5 @@
-//! Messages on members of mirrors and arrays that are out of sync, on their resync, and on log devices that are not used.
+//! Messages on members of mirrors and arrays that are out of sync, on their resync, on tiers that reject writes, and on
+//! log devices that are not used.
 
 use model::Span;
 use tier::{AnyTier, DriveConfig, PoolConfig};
@@ -8,6 +9,9 @@ use crate::clock::Wall;
 
 /// Maximum number of log devices that are checked.
 const MOST_LOGS: u16 = 32;
+
+/// Why a tier rejects writes.
+pub(super) const REJECTS: &str = "too few of its members can be written to record which of them have missed writes. It accepts writes again when enough can";
 
 /// Interval between messages.
 const AGAIN: Span = Span::from_ms(10_000);
@@ -21,6 +25,8 @@ pub(super) struct Resync {
     out: Vec<(u16, u16)>,
     /// Log devices that were not used, as children of a tier.
     unused: Vec<(u16, u16)>,
+    /// Tiers that reject writes.
+    rejecting: Vec<u16>,
     next: Wall,
     /// Time of the last progress message. It prevents two messages at one time, which at the end is a time without
     /// end.
@@ -65,6 +71,30 @@ impl Resync {
         Some(format!("{name} uses {log} again"))
     }
 
+    /// Returns a message on a tier that rejects writes, or accepts them again.
+    fn on_rejections(
+        &mut self,
+        config: &PoolConfig<DriveConfig>,
+        tiers: &[AnyTier],
+    ) -> Option<String> {
+        for (tier, it) in (0..).zip(tiers).take(config.tiers.len()) {
+            let name = &config.tiers[usize::from(tier)].name;
+            let known = self.rejecting.iter().position(|&one| one == tier);
+            match (it.rejects_writes(), known) {
+                (true, None) => {
+                    self.rejecting.push(tier);
+                    return Some(format!("{name} rejects writes: {REJECTS}"));
+                }
+                (false, Some(index)) => {
+                    self.rejecting.swap_remove(index);
+                    return Some(format!("{name} accepts writes again"));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
     /// Returns a message on a member that an array does not use any more.
     fn on_arrays(&mut self, config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Option<String> {
         let now_out = out_of_arrays(config, tiers);
@@ -94,6 +124,7 @@ impl Resync {
         tiers: &[AnyTier],
     ) -> Option<String> {
         let noted = self.on_logs(config, tiers);
+        let noted = noted.or_else(|| self.on_rejections(config, tiers));
         if let Some(line) = noted.or_else(|| self.on_arrays(config, tiers)) {
             return Some(line);
         }
@@ -110,7 +141,9 @@ impl Resync {
                 let of = &config.tiers[usize::from(tier)].name;
                 return Some(format!("{} is in sync with {of} again", name(leg)));
             }
-            for leg in (0..mirror.legs_count()).filter(|&leg| mirror.is_stale(leg)) {
+            // Before the labels of the others list a member as out, it may turn out that none of them can be written.
+            let is_out = |&leg: &u16| mirror.in_sync() >> leg & 1 == 0;
+            for leg in (0..mirror.legs_count()).filter(is_out) {
                 if !self.stale.contains(&(tier, leg)) {
                     self.stale.push((tier, leg));
                     self.next = now.plus(AGAIN);
@@ -141,14 +174,28 @@ impl Resync {
 /// Returns the child of an array that is rebuilt, and the completed share in percent.
 fn rebuilt(tier: &AnyTier) -> Option<(u16, u64)> {
     let progress = tier.rebuild()?;
-    let all = (progress.copied + tier.rebuild_left()).max(1);
+    let all = (progress.copied + tier.rebuild_left(progress.child)).max(1);
     Some((progress.child, progress.copied * 100 / all))
 }
 
-/// Returns a child that is out now and is not in `known`, and adds it there. Children that are no longer out are removed:
-/// a power cut rebuilds a child, which may fail again.
+/// Returns which children are being brought up to date, with the completed share of the first resync or rebuild of each
+/// tier.
+pub(super) fn rebuilds(config: &PoolConfig<DriveConfig>, tiers: &[AnyTier]) -> Option<String> {
+    let each = tiers.iter().enumerate().take(config.tiers.len());
+    let words = each.filter_map(|(tier, it)| {
+        let (child, percent) = match it {
+            AnyTier::Mirror(mirror) => mirror.progress()?,
+            it => rebuilt(it)?,
+        };
+        let child = findings::child(config, tier, child);
+        Some(format!("{child} is being resynchronised: {percent} %"))
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// Returns a child that is out now and is not in `known`, and adds it there.
 fn newly_out(known: &mut Vec<(u16, u16)>, now: &[(u16, u16)]) -> Option<(u16, u16)> {
-    known.retain(|it| now.contains(it));
     let new = *now.iter().find(|it| !known.contains(it))?;
     known.push(new);
     Some(new)
@@ -203,9 +250,5 @@ mod tests {
         assert_eq!(newly_out(&mut known, &[(0, 1)]), None);
         assert_eq!(newly_out(&mut known, &[(0, 1), (0, 2)]), Some((0, 2)));
         assert_eq!(newly_out(&mut known, &[(0, 1), (0, 2)]), None);
-        // Both are rebuilt, and one fails again.
-        assert_eq!(newly_out(&mut known, &[]), None);
-        assert_eq!(newly_out(&mut known, &[(0, 2)]), Some((0, 2)));
-        assert_eq!(newly_out(&mut known, &[(0, 2)]), None);
     }
 }

@@ -1,5 +1,7 @@
 //! Content of a medium: the bytes that survive a power cut.
 
+use super::drive_fault::LastingErrors;
+
 /// The medium cannot return these bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreadable;
@@ -36,4 +38,7 @@ pub trait Contents {
 
     /// Makes the sectors of the range unreadable until they are written.
     fn spoil(&mut self, at: u64, bytes: u64);
+
+    /// From now on accesses fail. Only media in memory can do this; others ignore it.
+    fn fail(&mut self, _errors: LastingErrors) {}
 }

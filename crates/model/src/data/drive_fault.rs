@@ -51,4 +51,17 @@ pub enum DriveFault {
         /// Length.
         bytes: u64,
     },
+    /// From now on commands end with errors, although the drive responds: see [`LastingErrors`].
+    Fails(LastingErrors),
+}
+
+/// Errors of a store that do not end: the kernel answers each access with an input/output error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum LastingErrors {
+    /// No data can be read; writes succeed.
+    Reads,
+    /// Reads, writes and flushes of the medium fail.
+    All,
+    /// As [`LastingErrors::All`], up to the next power cut.
+    AllUntilPowerCut,
 }

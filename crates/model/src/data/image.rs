@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::contents::{Contents, Unreadable, Unwritable};
+use super::drive_fault::LastingErrors;
 use super::is_zero;
 
 /// Bytes per page, the unit of sharing and copying.
@@ -16,10 +17,11 @@ const SECTOR: u64 = 512;
 type Page = [u8; PAGE as usize];
 
 /// Content of a medium; it grows as it is written. Two images are equal if they return equal data.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Image {
     pages: Vec<Option<Arc<Page>>>,
     unreadable: BTreeSet<u64>,
+    errors: Option<LastingErrors>,
 }
 
 /// Splits a range into parts of one page each: page, first byte in it, first byte in the range, bytes.
@@ -62,6 +64,20 @@ impl Image {
         }
     }
 
+    /// Ends errors that last until a power cut.
+    pub fn power_cut(&mut self) {
+        self.errors
+            .take_if(|errors| *errors == LastingErrors::AllUntilPowerCut);
+    }
+
+    /// Whether writes succeed.
+    fn accepts(&self) -> Result<(), Unwritable> {
+        match self.errors {
+            None | Some(LastingErrors::Reads) => Ok(()),
+            Some(_) => Err(Unwritable),
+        }
+    }
+
     /// Whether both images have equal data in a range (for unreadable sectors, the data below counts).
     pub fn same(&self, other: &Image, at: u64, bytes: u64) -> bool {
         pages(at, bytes).all(|(index, first, _, length)| {
@@ -86,7 +102,7 @@ impl Contents for Image {
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
         let bytes = into.len() as u64;
         let sectors = at / SECTOR..(at + bytes).div_ceil(SECTOR);
-        if self.unreadable.range(sectors).next().is_some() {
+        if self.errors.is_some() || self.unreadable.range(sectors).next().is_some() {
             return Err(Unreadable);
         }
         for (index, first, from, length) in pages(at, bytes) {
@@ -100,6 +116,7 @@ impl Contents for Image {
     }
 
     fn write(&mut self, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.accepts()?;
         self.readable_again(at, data.len() as u64);
         for (index, first, from, length) in pages(at, data.len() as u64) {
             let data = &data[from..from + length];
@@ -113,6 +130,7 @@ impl Contents for Image {
     }
 
     fn zero(&mut self, at: u64, bytes: u64) -> Result<(), Unwritable> {
+        self.accepts()?;
         self.readable_again(at, bytes);
         for (index, first, _, length) in pages(at, bytes) {
             if length as u64 == PAGE {
@@ -127,7 +145,11 @@ impl Contents for Image {
     }
 
     fn sync(&mut self) -> Result<(), Unwritable> {
-        Ok(())
+        self.accepts()
+    }
+
+    fn fail(&mut self, errors: LastingErrors) {
+        self.errors = Some(errors);
     }
 
     fn spoil(&mut self, at: u64, bytes: u64) {

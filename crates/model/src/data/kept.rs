@@ -132,6 +132,11 @@ impl<D: Device, C: Contents> DataBackedDrive<D, C> {
         self.unflushed.records().len()
     }
 
+    /// Returns the bytes that were added to these writes since the last flush or [`DataBackedDrive::settle`].
+    pub fn unflushed_bytes(&self) -> u64 {
+        self.unflushed.added()
+    }
+
     /// Moves separately held data to the medium, if the drive has it on its medium by now. Does not change the data
     /// that reads return.
     pub fn settle(&mut self) {
@@ -221,6 +226,7 @@ impl<D: Device, C: Contents> DataBackedDrive<D, C> {
                 }
             }
             DriveFault::Unreadable { at, bytes } => self.contents.spoil(at, bytes),
+            DriveFault::Fails(errors) => self.contents.fail(errors),
         }
         self.changes += 1;
     }

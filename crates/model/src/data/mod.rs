@@ -24,7 +24,7 @@ mod unflushed;
 
 pub use bytes::Bytes;
 pub use contents::{Contents, Unreadable, Unwritable};
-pub use drive_fault::{DriveFault, READY};
+pub use drive_fault::{DriveFault, LastingErrors, READY};
 pub use image::Image;
 pub use inject::{
     CommandKind, Draws, Effect, Injector, Lasting, Moment, OnHit, Rule, Trigger, Verdict,

@@ -73,6 +73,8 @@ pub struct UnflushedWrites {
     records: Vec<UndecidedWrite>,
     /// Memory of removed records, for reuse.
     spare: Vec<Vec<u8>>,
+    /// Bytes added since all of them were last moved as far as possible.
+    added: u64,
 }
 
 impl UnflushedWrites {
@@ -86,6 +88,11 @@ impl UnflushedWrites {
         &self.records
     }
 
+    /// Returns the bytes added since the last flush or settling: an upper limit of new data in memory.
+    pub fn added(&self) -> u64 {
+        self.added
+    }
+
     /// Adds a write of `bytes` bytes, or zeroes, with acknowledgement number `order`.
     pub fn push(&mut self, order: u64, at: u64, bytes: u64, data: Option<&[u8]>) {
         let data = data.map(|data| {
@@ -94,6 +101,7 @@ impl UnflushedWrites {
             memory.extend_from_slice(data);
             memory
         });
+        self.added += bytes;
         self.records.push(UndecidedWrite {
             order,
             at,
@@ -170,6 +178,7 @@ impl UnflushedWrites {
         for record in self.records.iter().filter(|it| it.order <= through) {
             record.apply(record.at, record.end(), contents)?;
         }
+        self.added = 0;
         let spare = &mut self.spare;
         self.records.retain_mut(|record| {
             let stays = record.order > through;
@@ -221,6 +230,7 @@ impl UnflushedWrites {
             }
             record.apply(at, record.end(), contents)?;
         }
+        self.added = 0;
         let gone = core::mem::replace(&mut self.records, stays);
         self.spare.extend(gone.into_iter().filter_map(|it| it.data));
         Ok(())

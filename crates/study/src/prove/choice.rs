@@ -94,9 +94,10 @@ pub(super) fn apply(
         {
             until = write.at + u64::from(sectors) * 512;
         }
-        // Media in memory accept every write.
+        // A medium with errors does not accept the write, which is then lost.
         let _ = write.apply(write.at, until, &mut media[usize::from(*member)]);
     }
+    media.iter_mut().for_each(Image::power_cut);
     media
 }
 

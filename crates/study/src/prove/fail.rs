@@ -24,6 +24,8 @@ pub(super) enum Fail {
     Unstable,
     /// The restarted pool does not serve.
     Service(ServiceFailure),
+    /// A trial of the recovery, as a server does first, succeeds and the recovery does not, or the reverse.
+    Trial,
     /// Members that continued independently of each other were combined.
     Accepted,
     /// Without data, the members receive other commands than with data.
@@ -56,6 +58,7 @@ impl Fail {
             }
             Fail::Unstable => "a second recovery has a different result".into(),
             Fail::Service(misdeed) => format!("it does not serve after the recovery: {misdeed:?}"),
+            Fail::Trial => "a trial of the recovery has another result than the recovery".into(),
             Fail::Accepted => "members that diverged are served together".into(),
             Fail::Traces => {
                 "with data, its members receive other requests than without data".into()

@@ -1,7 +1,7 @@
 //! Faults besides the power cut, and whether the pool's durability guarantee covers them.
 
 use model::Stream;
-use model::data::DriveFault;
+use model::data::{DriveFault, LastingErrors};
 use tier::{DriveConfig, Kind, PoolConfig, Target, openings};
 
 /// Bytes at the end of a slice with labels: those of openings, and two of a tier.
@@ -98,6 +98,10 @@ pub(super) enum Fault {
     Unreadable(u16),
     /// This member cannot read the labels at the end of its slices.
     UnreadableLabels(u16),
+    /// The store of this member gives an error for each access, until the power cut or also after it.
+    Fails(u16),
+    /// The store of this member gives an error for each read, before the cut and after.
+    NeverReads(u16),
     /// This member acknowledges flushes without executing them.
     Lies(u16),
     /// This member acknowledges a write without executing it.
@@ -203,6 +207,7 @@ impl Fault {
             faults.extend(members.clone().map(kind));
         }
         faults.extend(members.clone().map(Fault::OldCopy));
+        let failing = members.clone();
         let loss = config.promise().loss;
         // An array that lacks a member continues while there is power, and refuses to open if a cut has left its
         // parity in doubt.
@@ -220,6 +225,8 @@ impl Fault {
                 }
             }
         }
+        faults.extend(failing.clone().map(Fault::Fails));
+        faults.extend(failing.map(Fault::NeverReads));
         faults
     }
 
@@ -259,6 +266,8 @@ impl Fault {
             Fault::FailsWrite(member) => format!("{} fails a write", name(member)),
             Fault::Unreadable(member) => format!("{} cannot read some blocks", name(member)),
             Fault::UnreadableLabels(member) => format!("{} cannot read its labels", name(member)),
+            Fault::Fails(member) => format!("{} fails all commands", name(member)),
+            Fault::NeverReads(member) => format!("{} fails all reads", name(member)),
             Fault::Lies(member) => format!("{} lies about flushes", name(member)),
             Fault::LosesWrite(member) => format!("{} loses a write", name(member)),
             Fault::Misdirects(member) => format!("{} misplaces a write", name(member)),
@@ -286,6 +295,11 @@ impl Fault {
             }
             // Some blocks may then be on no member.
             Fault::UnreadableAndReturns(..) => return FaultCoverage::MustBeTold,
+            Fault::Fails(member) | Fault::NeverReads(member)
+                if loss.happens(&|it| it == *member, true) =>
+            {
+                return FaultCoverage::MustBeTold;
+            }
             Fault::Unreadable(member) if loss.happens(&|it| it == *member, true) => {
                 return FaultCoverage::MustBeTold;
             }
@@ -293,9 +307,11 @@ impl Fault {
                 return FaultCoverage::MustBeTold;
             }
             Fault::UnreadableLabels(_) => return FaultCoverage::Yes,
-            Fault::Returns(member) | Fault::FailsWrite(member) | Fault::Unreadable(member) => {
-                core::slice::from_ref(member)
-            }
+            Fault::Returns(member)
+            | Fault::FailsWrite(member)
+            | Fault::Fails(member)
+            | Fault::NeverReads(member)
+            | Fault::Unreadable(member) => core::slice::from_ref(member),
             Fault::Lies(_) | Fault::LosesWrite(_) | Fault::Misdirects(_) | Fault::Rots(_) => {
                 return FaultCoverage::NotPromised;
             }
@@ -374,6 +390,17 @@ impl Fault {
                 let before = before();
                 let labels = labels_of(config, *member).into_iter();
                 labels.map(|it| blow(before, *member, it)).collect()
+            }
+            Fault::Fails(member) => {
+                let errors = match seed % 2 {
+                    0 => LastingErrors::All,
+                    _ => LastingErrors::AllUntilPowerCut,
+                };
+                vec![blow(before(), *member, DriveFault::Fails(errors))]
+            }
+            Fault::NeverReads(member) => {
+                let trouble = DriveFault::Fails(LastingErrors::Reads);
+                vec![blow(before(), *member, trouble)]
             }
             Fault::Lies(member) => vec![blow(0, *member, DriveFault::Lies)],
             Fault::LosesWrite(member) => vec![blow(before(), *member, DriveFault::LosesWrite)],

@@ -1,6 +1,6 @@
 //! Encoding of a case as hexadecimal digits, and decoding.
 
-use model::data::DriveFault;
+use model::data::{DriveFault, LastingErrors};
 use model::{Span, Time};
 
 use super::choice::CrashOutcome;
@@ -24,6 +24,9 @@ fn number(trouble: DriveFault) -> (u8, u64, u64) {
         DriveFault::LosesPower => (8, 0, 0),
         // In whole microseconds.
         DriveFault::Slows { by, until } => (9, by.ns() / 1000, until.ns() / 1000),
+        DriveFault::Fails(LastingErrors::Reads) => (10, 0, 0),
+        DriveFault::Fails(LastingErrors::All) => (11, 0, 0),
+        DriveFault::Fails(LastingErrors::AllUntilPowerCut) => (12, 0, 0),
     }
 }
 
@@ -42,6 +45,9 @@ fn trouble(number: (u8, u64, u64)) -> Option<DriveFault> {
             by: Span::from_us(by),
             until: Time::from_ns(until * 1000),
         },
+        (10, ..) => DriveFault::Fails(LastingErrors::Reads),
+        (11, ..) => DriveFault::Fails(LastingErrors::All),
+        (12, ..) => DriveFault::Fails(LastingErrors::AllUntilPowerCut),
         _ => return None,
     })
 }
@@ -160,6 +166,9 @@ mod tests {
             program: Program::new(7, 1 << 20),
             blows: vec![
                 blow(3, DriveFault::Dies),
+                blow(4, DriveFault::Fails(LastingErrors::All)),
+                blow(5, DriveFault::Fails(LastingErrors::AllUntilPowerCut)),
+                blow(6, DriveFault::Fails(LastingErrors::Reads)),
                 blow(
                     9,
                     DriveFault::Unreadable {

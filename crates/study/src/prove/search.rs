@@ -343,7 +343,13 @@ impl<'a> CrashSearch<'a> {
             true => ring::ring_statuses(self.world, disks),
             false => Vec::new(),
         };
-        let tiers = match self.world.recover(disks) {
+        disks.with_trial = self.only.is_some() || self.tally.points.is_multiple_of(4);
+        let recovered = self.world.recover(disks);
+        if disks.trial_differs {
+            self.tally.unstable += 1;
+            return Err(Fail::Trial);
+        }
+        let tiers = match recovered {
             Ok(_) if matches!(self.case.lives, Lives::Split(..)) => {
                 self.tally.silent += 1;
                 return Err(Fail::Accepted);

@@ -12,6 +12,7 @@ use tier::offline::{
     self, Damage, Images, Opening, RecoveredTiers, RecoveryFinding, RecoveryInput,
 };
 use tier::openings;
+use tier::trial::TrialStores;
 use tier::{
     Drive, DriveConfig, IntentLogConfig, Kind, ParityArrayConfig, Pool, PoolConfig, Target,
     TierConfig, WriteBackConfig,
@@ -19,6 +20,8 @@ use tier::{
 
 /// Bytes of each slice.
 const SLICE: u64 = (1 << 20) + (64 << 10);
+/// Number of consecutive read errors that a mirror or array tolerates.
+const READ_ERRORS: u16 = 2;
 /// Bytes of a mirror's region.
 const REGION: u64 = 16 << 10;
 /// Bytes that a mirror copies at once: less than a region, so that a region takes several copies.
@@ -84,6 +87,11 @@ pub(super) struct Disks {
     pub(super) in_sync: Vec<u32>,
     /// Writes since the beginning of the log, for [`Disks::log`].
     pub(super) log: Option<Vec<RecoveryStep>>,
+    /// Members whose media failed a write, in the current attempt of a recovery.
+    pub(super) failed: Vec<u16>,
+    /// Whether each recovery is tried first, and whether a trial has had another result.
+    pub(super) with_trial: bool,
+    pub(super) trial_differs: bool,
 }
 
 /// A step of a recovery.
@@ -101,7 +109,18 @@ impl Disks {
             remembered: None,
             in_sync: Vec::new(),
             log: None,
+            failed: Vec::new(),
+            with_trial: false,
+            trial_differs: false,
         }
+    }
+
+    /// Notes a member whose medium failed a write.
+    fn noted(&mut self, member: u16, done: Result<(), Unwritable>) -> Result<(), Unwritable> {
+        if done.is_err() && self.present(member) && !self.failed.contains(&member) {
+            self.failed.push(member);
+        }
+        done
     }
 }
 
@@ -116,13 +135,15 @@ impl Images for Disks {
         if let Some(log) = &mut self.log {
             log.push(RecoveryStep::Write(member, at, data.to_vec()));
         }
-        self.images[usize::from(member)].write(at, data)
+        let written = self.images[usize::from(member)].write(at, data);
+        self.noted(member, written)
     }
     fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
         if let Some(log) = &mut self.log {
             log.push(RecoveryStep::Sync(member));
         }
-        Ok(())
+        let synced = self.images[usize::from(member)].sync();
+        self.noted(member, synced)
     }
 }
 
@@ -141,6 +162,7 @@ fn shrink_ring(cache: &mut WriteBackConfig) {
 fn shrink_array<const PARITY: u16>(array: &mut ParityArrayConfig<PARITY>) {
     array.chunk = array.chunk.min(CHUNK / 2);
     array.region = REGION;
+    array.read_errors = READ_ERRORS;
 }
 
 /// Reduces an intent log to transaction groups of a few writes.
@@ -183,7 +205,10 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
     for (tier, slice) in small.tiers.iter_mut().zip(slices) {
         let is_log = matches!(tier.kind, Kind::IntentLog(_));
         match &mut tier.kind {
-            Kind::Mirror(mirror) => (mirror.region, mirror.copied) = (REGION, COPIED),
+            Kind::Mirror(mirror) => {
+                (mirror.region, mirror.copied) = (REGION, COPIED);
+                mirror.read_errors = READ_ERRORS;
+            }
             Kind::Raid5(array) => shrink_array(array),
             Kind::Raid6(array) => shrink_array(array),
             Kind::Stripe(stripe) => stripe.chunk = stripe.chunk.min(CHUNK),
@@ -340,12 +365,40 @@ impl TestPool {
             bytes: None,
             accept_loss: false,
         };
-        let opened = offline::open(&self.config, &start, disks);
+        let mut first = None;
+        // As a server does, without members that cannot be written.
+        let opened = loop {
+            disks.failed.clear();
+            let tried = disks.with_trial.then(|| self.tried(disks, &start));
+            let opened = offline::open(&self.config, &start, disks);
+            if let Some(tried) = tried.filter(|_| disks.failed.is_empty()) {
+                let images = opened.is_ok().then_some(&disks.images);
+                disks.trial_differs |= tried.as_ref() != images;
+            }
+            let error = match opened {
+                Ok(opened) => break Ok(opened),
+                Err(error) => first.take().unwrap_or(error),
+            };
+            if disks.failed.is_empty() {
+                break Err(error);
+            }
+            disks.absent.append(&mut disks.failed);
+            first = Some(error);
+        };
         disks.in_sync = match &opened {
             Ok(opened) => opened.in_sync.clone(),
             Err(_) => noted,
         };
         opened
+    }
+
+    /// Recovers a copy of the media as a server does: first as a trial, whose writes are then carried out. Returns the
+    /// media if the pool opens.
+    fn tried(&self, disks: &Disks, start: &RecoveryInput<'_>) -> Option<Vec<Image>> {
+        let mut copy = Disks::new(disks.images.clone(), disks.absent.clone());
+        let mut stores = TrialStores::new(&mut copy);
+        let opens = offline::open(&self.config, start, &mut stores).is_ok();
+        (opens && stores.apply()).then_some(copy.images)
     }
 
     /// Returns the bytes that can be addressed.

@@ -8,6 +8,7 @@ use model::device::Range;
 use super::{Mirror, recover};
 use crate::copies::Reads;
 use crate::offline::{ChildImages, Damage};
+use crate::read_errors::READ_ERRORS;
 use crate::{Child, Promise, TierSettings, label, legs};
 
 /// Settings of a mirror.
@@ -23,6 +24,8 @@ pub struct MirrorConfig {
     pub copied: u32,
     /// Maximum rate of a resync in bytes per second; 0 without a limit.
     pub resync_rate: u64,
+    /// Number of consecutive read errors of a member after which the next one puts it out.
+    pub read_errors: u16,
 }
 
 impl Default for MirrorConfig {
@@ -32,6 +35,7 @@ impl Default for MirrorConfig {
             region: 64 << 20,
             copied: 256 << 10,
             resync_rate: 0,
+            read_errors: READ_ERRORS,
         }
     }
 }

@@ -13,7 +13,7 @@ use model::time::Time;
 use super::{COPY, Child, LockedRange, Mirror, MirrorPurpose};
 use crate::TierContext;
 use crate::planted::{self, Bug};
-use crate::rebuild::{RebuildProgress, sum_left};
+use crate::rebuild::{RebuildProgress, SyncState, sum_left};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ResyncStep {
@@ -152,7 +152,11 @@ impl Mirror {
             }
             None => {
                 copying.step = ResyncStep::Flush;
-                self.send(copying.leg, MirrorPurpose::Copy, &Command::flush(0), way);
+                let mut leg = copying.leg;
+                if planted::has(Bug::JoinsUnflushed) {
+                    leg = (leg + 1) % self.legs_count();
+                }
+                self.send(leg, MirrorPurpose::Copy, &Command::flush(0), way);
             }
         }
     }
@@ -207,17 +211,38 @@ impl Mirror {
         })
     }
 
-    /// Returns the bytes that the resync still has to copy.
-    pub fn rebuild_left(&self) -> u64 {
-        let Some(copying) = &self.copying else {
-            return 0;
-        };
-        let mut from = copying.at;
-        if matches!(copying.step, ResyncStep::Seek | ResyncStep::Flush) {
-            from += u64::from(copying.bytes);
+    /// Returns the resync of this member, if it is running.
+    fn resync_of(&self, leg: Child) -> Option<&ResyncCopy> {
+        let copying = self.copying.as_ref();
+        copying.filter(|it| it.leg == leg && !it.stopped)
+    }
+
+    /// Returns the state of a member.
+    pub fn sync_state(&self, leg: Child) -> SyncState {
+        match (self.resync_of(leg), self.returned >> leg & 1) {
+            (Some(_), _) => SyncState::Rebuilding,
+            (None, 1) => SyncState::Waiting,
+            _ => self.labels.sync_state(leg),
         }
+    }
+
+    pub(crate) fn pause_rebuilds(&mut self) {
+        self.pace.pause();
+    }
+
+    /// Returns the bytes that resyncs have written to a member.
+    pub fn rebuilt_bytes(&self, leg: Child) -> u64 {
+        self.pace.written(leg)
+    }
+
+    /// Returns the bytes that the resync of a member still has to copy, or will have to if it waits.
+    pub fn rebuild_left(&self, leg: Child) -> u64 {
+        let from = self.resync_of(leg).map_or(0, |it| match it.step {
+            ResyncStep::Seek | ResyncStep::Flush => it.at + u64::from(it.bytes),
+            _ => it.at,
+        });
         sum_left(from, |from| {
-            let (at, end) = match self.whole & (1 << copying.leg) {
+            let (at, end) = match self.whole & (1 << leg) {
                 0 => self.next_marked(from),
                 _ => self.next_used(from),
             }?;
@@ -234,6 +259,11 @@ impl Mirror {
     #[inline]
     pub fn in_sync(&self) -> u32 {
         self.labels.complete()
+    }
+
+    /// Whether writes fail because no member in sync can record which members have missed writes.
+    pub fn rejects_writes(&self) -> bool {
+        self.labels.nowhere
     }
 
     /// Whether a member lacks data that others have.
@@ -275,7 +305,8 @@ impl Mirror {
         }
         let well = status == Status::Success;
         match copying.step {
-            ResyncStep::Read(..) if well => {
+            ResyncStep::Read(from, _) if well => {
+                self.read_errors.reset(from);
                 copying.step = ResyncStep::Write;
                 let mut write = Command {
                     payload: copying.payload,
@@ -290,7 +321,8 @@ impl Mirror {
                 self.send(leg, MirrorPurpose::Copy, &write, way);
             }
             ResyncStep::Read(from, tried) => {
-                if status == Status::Gone && self.labels.leave(from) {
+                let is_out = status == Status::Gone || self.read_errors.add(from);
+                if is_out && self.labels.leave(from) {
                     self.pump(way);
                 }
                 self.read_chunk(copying, tried | 1 << from, way);
@@ -302,7 +334,10 @@ impl Mirror {
                 way.buffers().release(copying.payload);
                 self.end_extent(COPY);
                 copying.step = ResyncStep::Seek;
-                copying.copied += u64::from(copying.bytes);
+                if well {
+                    copying.copied += u64::from(copying.bytes);
+                    self.pace.add(copying.leg, copying.bytes.into());
+                }
                 self.copying = well.then_some(copying);
                 self.send_waiting(now, way);
             }

@@ -19,6 +19,7 @@ mod config;
 mod copying;
 mod reading;
 mod recover;
+mod rest;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +41,7 @@ use super::labels::{self, Labels};
 use super::legs;
 use super::offline::{ChildImages, Damage};
 use super::planted::{self, Bug};
+use super::read_errors::ReadErrors;
 use super::rebuild::RebuildPace;
 use super::{Child, Tier, TierContext};
 
@@ -120,6 +122,7 @@ pub struct Mirror {
     whole: u32,
     /// Members that could not be opened during recovery: they stay out until the next recovery.
     barred: u32,
+    read_errors: ReadErrors,
     /// Used ranges of its addresses: only these are copied.
     used: Vec<Range>,
     /// Whether the mirror has been recovered, so that its members have labels.
@@ -150,10 +153,11 @@ impl Mirror {
             unacknowledged: Vec::new(),
             copying: None,
             copied: config.copied.into(),
-            pace: RebuildPace::new(config.resync_rate),
+            pace: RebuildPace::new(config.resync_rate, legs),
             returned: 0,
             whole: 0,
             barred: 0,
+            read_errors: ReadErrors::new(legs, config.read_errors),
             used: vec![Range { offset: 0, bytes }],
             found: false,
             rest_at: Time::NEVER,
@@ -336,7 +340,11 @@ impl Mirror {
             asked.failed |= 1 << leg;
             asked.done &= !(1 << leg);
             asked.status = done.status;
-            if planted::has(Bug::KeepsFailedLegs) {
+            let keeps = match writes {
+                true => Bug::KeepsFailedLegs,
+                false => Bug::KeepsUnflushedLegs,
+            };
+            if planted::has(keeps) {
                 asked.failed = 0;
             } else {
                 self.leave(leg);
@@ -383,22 +391,6 @@ impl Mirror {
         self.pump(way);
         self.send_waiting(now, way);
         self.acknowledge_all(now, way);
-    }
-
-    fn rested<W: TierContext>(&mut self, now: Time, leg: Child, status: Status, way: &mut W) {
-        self.resting -= 1;
-        if status != Status::Success {
-            self.disturbed = true;
-            self.leave(leg);
-        }
-        let quiet = !self.disturbed && self.extents.is_empty() && self.waiting.is_empty();
-        if self.resting == 0 && quiet && self.labels.is_whole() {
-            self.labels.clean();
-            self.rest_at = Time::NEVER;
-        } else if self.resting == 0 {
-            self.rest_at = now + REST;
-        }
-        self.pump(way);
     }
 }
 
@@ -471,28 +463,11 @@ impl Tier for Mirror {
         if self.rest_at > now {
             return self.copy_on(now, way);
         }
-        self.rest_at = Time::NEVER;
-        // Members that were stale at recovery.
-        self.copy_next(now, way);
-        let busy = !self.extents.is_empty() || !self.waiting.is_empty() || self.resting > 0;
-        let whole = self.labels.is_whole() && self.copying.is_none();
-        if busy || self.last_write + REST > now {
-            self.rest_at = (self.last_write + REST).max(now + Span::from_ms(100));
-        } else if whole && !self.labels.known.dirty.is_empty() {
-            self.disturbed = false;
-            if planted::has(Bug::UnmarksUnflushed) {
-                self.labels.clean();
-                self.pump(way);
-                return;
-            }
-            for leg in self.legs() {
-                self.resting += 1;
-                self.send(leg, MirrorPurpose::Rest, &Command::flush(0), way);
-            }
-        }
+        self.rest(now, way);
     }
 
     fn returned<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
+        self.read_errors.reset(child);
         // It may have missed writes without any command having been sent to it.
         if self.barred & (1 << child) == 0 && self.leave(child) {
             self.returned |= 1 << child;

@@ -40,7 +40,8 @@ impl Mirror {
             asked.done |= 1 << leg;
             let tried = asked.done;
             let command = asked.command;
-            if done.status == Status::Gone && self.leave(leg) {
+            let is_out = done.status == Status::Gone || self.read_errors.add(leg);
+            if is_out && self.leave(leg) {
                 self.pump(way);
             }
             let mut legs = self.labels.readable() & !tried;
@@ -56,6 +57,7 @@ impl Mirror {
             }
             return;
         }
+        self.read_errors.reset(leg);
         if asked.failed != 0 {
             self.repairing.retain(|&it| it != request);
         }

@@ -14,6 +14,7 @@ use super::shape::ParityLayout;
 use super::{ParityArray, recover};
 use crate::labels::{self, Labels};
 use crate::offline::{ChildImages, Damage};
+use crate::read_errors::{READ_ERRORS, ReadErrors};
 use crate::{Child, Loss, Promise, TierSettings, label, legs};
 
 /// Settings of a RAID 5 (`PARITY` is 1) or RAID 6 (2).
@@ -27,6 +28,8 @@ pub struct ParityArrayConfig<const PARITY: u16> {
     pub region: u64,
     /// Maximum rate of a rebuild in bytes per second; 0 without a limit.
     pub resync_rate: u64,
+    /// Number of consecutive read errors of a child after which the next one puts it out.
+    pub read_errors: u16,
 }
 
 /// Maximum number of children.
@@ -39,6 +42,7 @@ impl<const PARITY: u16> Default for ParityArrayConfig<PARITY> {
             chunk: 512 << 10,
             region: 64 << 20,
             resync_rate: 0,
+            read_errors: READ_ERRORS,
         }
     }
 }
@@ -81,7 +85,8 @@ impl<const PARITY: u16> TierSettings for ParityArrayConfig<PARITY> {
             resting: 0,
             disturbed: false,
             outgoing: Vec::new(),
-            rebuilding: Rebuilding::new(self.resync_rate, bytes),
+            rebuilding: Rebuilding::new(self.resync_rate, bytes, children.len()),
+            read_errors: ReadErrors::new(children.len(), self.read_errors),
         }
     }
 

@@ -44,6 +44,7 @@ use super::labels::Labels;
 use super::legs;
 use super::offline::{ChildImages, Damage};
 use super::planted::{self, Bug};
+use super::read_errors::ReadErrors;
 use super::{Child, Tier, TierContext};
 
 /// Time without writes after which the children are flushed and all marks are cleared.
@@ -109,6 +110,7 @@ pub struct ParityArray {
     /// The array was recovered, so its children have labels.
     recovered: bool,
     rebuilding: Rebuilding,
+    read_errors: ReadErrors,
 }
 
 impl ParityArray {
@@ -116,6 +118,11 @@ impl ParityArray {
     #[inline]
     pub fn in_sync(&self) -> u32 {
         self.labels.complete()
+    }
+
+    /// Whether writes fail because too few children can record which children have missed writes.
+    pub fn rejects_writes(&self) -> bool {
+        self.labels.nowhere
     }
 
     /// Returns the offset of the labels on each child.
@@ -197,9 +204,10 @@ impl ParityArray {
         way: &mut W,
     ) {
         if done.status == Status::Success {
+            self.read_errors.reset(child);
             return self.part_done(now, request, &done.anatomy, way);
         }
-        if done.status == Status::Gone {
+        if done.status == Status::Gone || self.read_errors.add(child) {
             self.leave(child, way);
         }
         self.requests[request].status = done.status;
@@ -400,10 +408,12 @@ impl Tier for ParityArray {
 
     /// The child may have missed writes without any command having been sent to it.
     fn returned<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
+        self.read_errors.reset(child);
         self.rebuild_later(now, child, false, way);
     }
 
     fn replaced<W: TierContext>(&mut self, now: Time, child: Child, way: &mut W) {
+        self.read_errors.reset(child);
         self.rebuild_later(now, child, true, way);
     }
 

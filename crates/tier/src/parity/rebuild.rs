@@ -15,7 +15,7 @@ use model::time::Time;
 
 use super::{ParityArray, ParityPurpose, REST};
 use crate::planted::{self, Bug};
-use crate::rebuild::{RebuildPace, RebuildProgress, sum_left};
+use crate::rebuild::{RebuildPace, RebuildProgress, SyncState, sum_left};
 use crate::{Child, TierContext};
 
 /// Maximum number of bytes that a chunk has on a child.
@@ -56,14 +56,14 @@ pub(super) struct Rebuilding {
 }
 
 impl Rebuilding {
-    pub(super) fn new(rate: u64, rows: u64) -> Rebuilding {
+    pub(super) fn new(rate: u64, rows: u64, children: usize) -> Rebuilding {
         Rebuilding {
             current: None,
             returned: 0,
             whole: 0,
             barred: 0,
             used: core::iter::once(0..rows).collect(),
-            pace: RebuildPace::new(rate),
+            pace: RebuildPace::new(rate, children),
         }
     }
 
@@ -162,8 +162,12 @@ impl ParityArray {
         let Some(rows) = next else {
             current.step = RebuildStep::Flush;
             self.rebuilding.current = Some(current);
+            let mut child = current.child;
+            if planted::has(Bug::JoinsUnflushed) {
+                child = (child + 1) % self.shape.children as Child;
+            }
             let flush = Command::flush(0);
-            return self.send(current.child, ParityPurpose::RebuildFlush, &flush, way);
+            return self.send(child, ParityPurpose::RebuildFlush, &flush, way);
         };
         (current.at, current.bytes) = (rows.start, rows.end - rows.start);
         current.step = RebuildStep::Work;
@@ -216,6 +220,8 @@ impl ParityArray {
         }
         current.copied += current.bytes;
         current.step = RebuildStep::Seek;
+        let (child, bytes) = (current.child, current.bytes);
+        self.rebuilding.pace.add(child, bytes);
         self.rebuild_on(now, way);
     }
 
@@ -267,16 +273,40 @@ impl ParityArray {
         })
     }
 
-    /// Returns the bytes that the rebuild still has to write.
-    pub fn rebuild_left(&self) -> u64 {
-        let Some(current) = &self.rebuilding.current else {
-            return 0;
-        };
-        let mut from = current.at;
-        if current.step != RebuildStep::Work {
-            from += current.bytes;
+    /// Returns the rebuild of this child, if it is running.
+    fn rebuild_of(&self, child: Child) -> Option<&Rebuild> {
+        let current = self.rebuilding.current.as_ref();
+        current.filter(|it| it.child == child && !it.stopped)
+    }
+
+    /// Returns the state of a child.
+    pub fn sync_state(&self, child: Child) -> SyncState {
+        match (
+            self.rebuild_of(child),
+            self.rebuilding.returned >> child & 1,
+        ) {
+            (Some(_), _) => SyncState::Rebuilding,
+            (None, 1) => SyncState::Waiting,
+            _ => self.labels.sync_state(child),
         }
-        sum_left(from, |from| self.next_part(current.child, from))
+    }
+
+    pub(crate) fn pause_rebuilds(&mut self) {
+        self.rebuilding.pace.pause();
+    }
+
+    /// Returns the bytes that rebuilds have written to a child.
+    pub fn rebuilt_bytes(&self, child: Child) -> u64 {
+        self.rebuilding.pace.written(child)
+    }
+
+    /// Returns the bytes that the rebuild of a child still has to write, or will have to if it waits.
+    pub fn rebuild_left(&self, child: Child) -> u64 {
+        let from = self.rebuild_of(child).map_or(0, |it| match it.step {
+            RebuildStep::Work => it.at,
+            _ => it.at + it.bytes,
+        });
+        sum_left(from, |from| self.next_part(child, from))
     }
 }
 

@@ -38,11 +38,13 @@ pub(super) fn config(parity: u16, children: u16) -> PoolConfig<DriveConfig> {
             chunk: CHUNK,
             region,
             resync_rate: 0,
+            read_errors: 3,
         }),
         _ => Kind::Raid6(ParityArrayConfig {
             chunk: CHUNK,
             region,
             resync_rate: 0,
+            read_errors: 3,
         }),
     };
     let config = PoolConfig {

@@ -318,9 +318,12 @@ impl ParityArray {
         if done.status != Status::Success {
             this.failed |= 1 << column;
             this.status = done.status;
-            if this.writing || done.status == Status::Gone {
+            let gone = this.writing || done.status == Status::Gone;
+            if gone || self.read_errors.add(child) {
                 self.leave(child, way);
             }
+        } else if !this.writing {
+            self.read_errors.reset(child);
         }
         self.step(now, work, way);
     }

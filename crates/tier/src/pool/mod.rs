@@ -11,6 +11,7 @@
 
 mod gauges;
 mod medium;
+mod rebuilds;
 mod winner;
 
 use alloc::collections::VecDeque;
@@ -28,7 +29,7 @@ use model::time::Time;
 use self::gauges::MemberGauges;
 use self::winner::TournamentTree;
 use super::config::{PoolConfig, Target};
-use super::{AnyTier, Child, ConcatConfig, Kind, RebuildProgress, Tier, TierContext, TierSettings};
+use super::{AnyTier, Child, ConcatConfig, Kind, Tier, TierContext, TierSettings};
 
 /// Receiver of a completion.
 #[derive(Clone, Copy, Debug)]
@@ -407,38 +408,6 @@ impl<D: Device, C: Contents, B: Buffers> Pool<DataBackedDrive<D, C>, B> {
         self.below.members[usize::from(member)].befall(now, DriveFault::Returns);
         self.below.look_at(usize::from(member));
         self.tell_of_return(now, ReturnedChild::Replacement(member));
-    }
-
-    /// Whether a member lacks data that a tier must bring to it.
-    pub fn lacks(&self, member: u16) -> bool {
-        self.uses(member).any(|(tier, child)| tier.lacks(child))
-    }
-
-    /// Returns the progress of the rebuild of a member, if there is one.
-    pub fn rebuild(&self, member: u16) -> Option<RebuildProgress> {
-        self.uses(member).find_map(|(tier, child)| {
-            let progress = tier.rebuild()?;
-            (progress.child == child).then_some(progress)
-        })
-    }
-
-    /// Returns the bytes that the rebuild of a member still has to write to it.
-    pub fn rebuild_left(&self, member: u16) -> u64 {
-        let mut uses = self.uses(member);
-        let of = uses.find(|(tier, child)| tier.rebuild().is_some_and(|it| it.child == *child));
-        of.map_or(0, |(tier, _)| tier.rebuild_left())
-    }
-
-    /// Returns the tiers directly above a member, each with its child that is on the member.
-    fn uses(&self, member: u16) -> impl Iterator<Item = (&AnyTier, Child)> {
-        let tiers = self.tiers.iter().zip(&self.below.children);
-        tiers.flat_map(move |(tier, children)| {
-            let on_it = move |target: &Target| {
-                matches!(*target, Target::Slice { member: one, .. } if one == member)
-            };
-            let used = (0..).zip(children).filter(move |(_, it)| on_it(it));
-            used.map(move |(child, _)| (tier, child))
-        })
     }
 }
 

@@ -17,7 +17,7 @@ use model::time::Time;
 
 use super::{BLOCK, ChildSet, Raidz, SECTOR};
 use crate::bits::Bits;
-use crate::rebuild::{RebuildPace, RebuildProgress, sum_left};
+use crate::rebuild::{RebuildPace, RebuildProgress, SyncState, sum_left};
 use crate::{Child, TierContext};
 
 /// Number of the resilver in tokens, where requests of clients have theirs: too large for one of them.
@@ -69,7 +69,7 @@ pub(super) struct Resilver {
 }
 
 impl Resilver {
-    pub(super) fn new(rate: u64, blocks: u64) -> Resilver {
+    pub(super) fn new(rate: u64, blocks: u64, children: usize) -> Resilver {
         Resilver {
             current: None,
             marks: None,
@@ -77,7 +77,7 @@ impl Resilver {
             blocks,
             returned: Vec::new(),
             whole: ChildSet::default(),
-            pace: RebuildPace::new(rate),
+            pace: RebuildPace::new(rate, children),
         }
     }
 
@@ -313,6 +313,7 @@ impl Raidz {
             }
             ResilverStep::Write => {
                 let copied = current.copied + current.bytes;
+                self.resilver.pace.add(current.child, current.bytes);
                 self.resilver.set_step(ResilverStep::Seek, copied);
                 self.resilver_on(now, way);
             }
@@ -341,16 +342,34 @@ impl Raidz {
         })
     }
 
-    /// Returns the bytes that the resilver still has to write.
-    pub fn rebuild_left(&self) -> u64 {
-        let Some(current) = &self.resilver.current else {
-            return 0;
-        };
-        let mut from = current.first;
-        if !matches!(current.step, ResilverStep::Read | ResilverStep::Write) {
-            from += current.blocks;
+    /// Returns the state of a child.
+    pub fn sync_state(&self, child: Child) -> SyncState {
+        let resilver = &self.resilver;
+        match self.is_out(child) {
+            false => SyncState::InSync,
+            true if resilver.is_on(child) => SyncState::Rebuilding,
+            true if resilver.returned.contains(&child) => SyncState::Waiting,
+            true => SyncState::Out,
         }
-        let blocks = sum_left(from, |from| self.resilver.next(current.child, from));
+    }
+
+    pub(crate) fn pause_rebuilds(&mut self) {
+        self.resilver.pace.pause();
+    }
+
+    /// Returns the bytes that resilvers have written to a child.
+    pub fn rebuilt_bytes(&self, child: Child) -> u64 {
+        self.resilver.pace.written(child)
+    }
+
+    /// Returns the bytes that the resilver of a child still has to write, or will have to if it waits.
+    pub fn rebuild_left(&self, child: Child) -> u64 {
+        let current = self.resilver.current.filter(|it| it.child == child);
+        let from = current.map_or(0, |it| match it.step {
+            ResilverStep::Read | ResilverStep::Write => it.first,
+            _ => it.first + it.blocks,
+        });
+        let blocks = sum_left(from, |from| self.resilver.next(child, from));
         blocks * self.layout.room() / self.layout.children * SECTOR
     }
 }

@@ -206,6 +206,66 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_mirror_without_a_member_that_can_be_written_says_so() {
+        let pool = "mirror(2*p4801x-100)";
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = written(pool, folder.path());
+        for member in ["p4801x-100.0", "p4801x-100.1"] {
+            break_store(member, Broken::Writes);
+        }
+        client.fill(100, 100);
+        client.drive.settle(client.drive.now());
+        assert!(!client.refused.is_empty());
+        let lines = messages(&mut client);
+        assert!(lines.contains("mirror rejects writes: "), "{lines}");
+        assert!(!lines.contains("continues without"), "{lines}");
+        let (is, why) = condition(&mut client);
+        assert_eq!(is, Condition::ReadOnly, "{why}");
+        client.check("while writes are rejected");
+        mend_all();
+        client.refused.clear();
+        accepts_all(&mut client, pool, 300);
+        client.drive.settle(client.drive.now());
+        let lines = messages(&mut client);
+        assert!(lines.contains("mirror accepts writes again"), "{lines}");
+        let (is, why) = condition(&mut client);
+        assert!(is.takes_writes(), "{why}");
+        let may_be = client.kill();
+        let mut client = Client::opened_again(pool, folder.path(), may_be);
+        client.check("opened again");
+    }
+
+    /// Its reads fail for ever: at first each is repeated on another member, later none goes to it.
+    #[test]
+    fn a_member_that_cannot_read_any_more_is_put_out() {
+        for (pool, member) in [
+            ("mirror(2*p4801x-100)", "p4801x-100.0"),
+            ("raid5(3*p4801x-100; chunk=16KiB)", "p4801x-100.1"),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut client = written(pool, folder.path());
+            break_store(member, Broken::Reads);
+            let mut rounds = 0;
+            while client.drive.out_of_sync() == 0 {
+                client.check(pool);
+                rounds += 1;
+                assert!(rounds < 40, "{pool}: {member} is still used");
+            }
+            client.drive.settle(client.drive.now());
+            let lines = messages(&mut client);
+            let line = format!(" continues without {member}: ");
+            assert!(lines.contains(&line), "{pool}: {lines}");
+            accepts_all(&mut client, pool, 100);
+            mend_all();
+            client.drive.shut_down().expect("an orderly end");
+            let may_be = client.kill();
+            let mut client = Client::opened_again(pool, folder.path(), may_be);
+            client.check(&format!("{pool}, opened without the error"));
+            resync(&mut client, pool);
+        }
+    }
+
     /// Reads are served by another member, and the error is reported.
     #[test]
     fn a_pool_outlives_a_store_that_cannot_be_read() {

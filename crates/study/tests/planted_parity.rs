@@ -59,6 +59,11 @@ fn is_found_by_a_rebuild_before_the_cut() -> bool {
     is_found_by_prove("raid5(3*wd6001fzwx)", "dies and returns", 8000)
 }
 
+/// Checks whether it shows if a member fails, and another one fails a write.
+fn is_found_by_two_failures() -> bool {
+    is_found_by_prove("raid5(3*950pro-256)", "dies, ", 8000)
+}
+
 struct Shelf(Vec<Image>);
 
 impl Images for Shelf {
@@ -209,7 +214,7 @@ fn each_planted_bug_is_found() {
         "nothing is planted"
     );
     assert!(
-        !is_found_by_a_rebuild_before_the_cut(),
+        !is_found_by_a_rebuild_before_the_cut() && !is_found_by_two_failures(),
         "nothing is planted"
     );
     for bug in [
@@ -232,6 +237,8 @@ fn each_planted_bug_is_found() {
         plant(Some(bug));
         assert!(is_found_by_returns(), "{bug:?}");
     }
+    plant(Some(Bug::TrustsMissedWrites));
+    assert!(is_found_by_two_failures(), "TrustsMissedWrites");
     plant(Some(Bug::JoinsUnflushed));
     assert!(is_found_by_a_rebuild_before_the_cut(), "JoinsUnflushed");
     plant(Some(Bug::OpensOverTheHole));

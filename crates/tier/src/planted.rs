@@ -169,11 +169,13 @@ pub enum Bug {
     JoinsUnflushed,
     /// Opening: the trial recovery does not read what it has written.
     TrialDiscardsWrites,
+    /// Array: data is computed from a child that has missed a rejected write.
+    TrustsMissedWrites,
 }
 
 impl Bug {
     /// All planted bugs.
-    pub const ALL: [Bug; 80] = [
+    pub const ALL: [Bug; 81] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -254,6 +256,7 @@ impl Bug {
         Bug::KeepsUnflushedLegs,
         Bug::JoinsUnflushed,
         Bug::TrialDiscardsWrites,
+        Bug::TrustsMissedWrites,
     ];
 }
 

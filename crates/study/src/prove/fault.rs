@@ -88,6 +88,8 @@ pub(super) enum Fault {
     UnreadableAndReturns(u16, u16),
     /// The first member cannot read its labels, and the other one fails and returns.
     LabelsAndReturns(u16, u16),
+    /// The first member fails, and the other one fails a write later.
+    DiesAndFailsWrite(u16, u16),
     /// The given members fail one after another, and are missing after the power cut.
     Die(Vec<u16>),
     /// This member fails, and returns after the power cut or before.
@@ -218,6 +220,7 @@ impl Fault {
             for &two in spare.iter().filter(|&&it| it != one) {
                 faults.push(Fault::Alternate(one, two));
                 faults.push(Fault::ReturnsThenDies(one, two));
+                faults.push(Fault::DiesAndFailsWrite(one, two));
                 faults.push(Fault::UnreadableAndReturns(one, two));
                 faults.push(Fault::LabelsAndReturns(one, two));
                 if one < two {
@@ -246,6 +249,9 @@ impl Fault {
             }
             Fault::ReturnsThenDies(one, two) => {
                 format!("{} is away for a time, then {} dies", name(one), name(two))
+            }
+            Fault::DiesAndFailsWrite(one, two) => {
+                format!("{} dies, {} fails a write", name(one), name(two))
             }
             Fault::UnreadableAndReturns(one, two) => format!(
                 "{} cannot read some, {} is away for a time",
@@ -294,7 +300,9 @@ impl Fault {
                 return FaultCoverage::MustBeTold;
             }
             // Some blocks may then be on no member.
-            Fault::UnreadableAndReturns(..) => return FaultCoverage::MustBeTold,
+            Fault::UnreadableAndReturns(..) | Fault::DiesAndFailsWrite(..) => {
+                return FaultCoverage::MustBeTold;
+            }
             Fault::Fails(member) | Fault::NeverReads(member)
                 if loss.happens(&|it| it == *member, true) =>
             {
@@ -357,6 +365,7 @@ impl Fault {
             | Fault::Alternate(..)
             | Fault::Split(..) => Vec::new(),
             Fault::ReturnsThenDies(..)
+            | Fault::DiesAndFailsWrite(..)
             | Fault::UnreadableAndReturns(..)
             | Fault::LabelsAndReturns(..) => {
                 let mut at = [before(), before(), before()];
@@ -441,6 +450,10 @@ impl Fault {
                 blow(at[1], one, DriveFault::Returns),
                 blow(at[2], two, DriveFault::Dies),
             ],
+            Fault::DiesAndFailsWrite(one, two) => vec![
+                blow(at[0], one, DriveFault::Dies),
+                blow(at[1], two, DriveFault::FailsWrite),
+            ],
             Fault::UnreadableAndReturns(one, two) => {
                 let unreadable = DriveFault::Unreadable {
                     at: 0,
@@ -464,7 +477,9 @@ impl Fault {
     pub(super) fn absent(&self) -> Vec<u16> {
         match self {
             Fault::Die(members) => members.clone(),
-            Fault::ReturnsThenDies(_, two) => vec![*two],
+            Fault::ReturnsThenDies(_, member) | Fault::DiesAndFailsWrite(member, _) => {
+                vec![*member]
+            }
             _ => Vec::new(),
         }
     }

@@ -369,7 +369,7 @@ impl TestPool {
         // As a server does, without members that cannot be written.
         let opened = loop {
             disks.failed.clear();
-            let tried = disks.with_trial.then(|| self.tried(disks, &start));
+            let tried = disks.with_trial.then(|| self.trial(disks, &start));
             let opened = offline::open(&self.config, &start, disks);
             if let Some(tried) = tried.filter(|_| disks.failed.is_empty()) {
                 let images = opened.is_ok().then_some(&disks.images);
@@ -394,7 +394,7 @@ impl TestPool {
 
     /// Recovers a copy of the media as a server does: first as a trial, whose writes are then carried out. Returns the
     /// media if the pool opens.
-    fn tried(&self, disks: &Disks, start: &RecoveryInput<'_>) -> Option<Vec<Image>> {
+    fn trial(&self, disks: &Disks, start: &RecoveryInput<'_>) -> Option<Vec<Image>> {
         let mut copy = Disks::new(disks.images.clone(), disks.absent.clone());
         let mut stores = TrialStores::new(&mut copy);
         let opens = offline::open(&self.config, start, &mut stores).is_ok();

@@ -345,7 +345,7 @@ impl Mirror {
                 false => Bug::KeepsUnflushedLegs,
             };
             if planted::has(keeps) {
-                asked.failed = 0;
+                (asked.failed, asked.done) = (0, asked.done | 1 << leg);
             } else {
                 self.leave(leg);
             }

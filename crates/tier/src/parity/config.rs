@@ -87,6 +87,7 @@ impl<const PARITY: u16> TierSettings for ParityArrayConfig<PARITY> {
             outgoing: Vec::new(),
             rebuilding: Rebuilding::new(self.resync_rate, bytes, children.len()),
             read_errors: ReadErrors::new(children.len(), self.read_errors),
+            untrusted: 0,
         }
     }
 

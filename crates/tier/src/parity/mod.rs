@@ -111,6 +111,9 @@ pub struct ParityArray {
     recovered: bool,
     rebuilding: Rebuilding,
     read_errors: ReadErrors,
+    /// Children that missed a rejected write and could not be put out, because too few others are left: nothing may be
+    /// computed from them, and the array does not become idle.
+    untrusted: u32,
 }
 
 impl ParityArray {
@@ -249,6 +252,13 @@ impl ParityArray {
         self.pump(way);
     }
 
+    /// Notes children that have missed a write and still count: their data may differ from that of the others.
+    fn distrust(&mut self, children: u32) {
+        if !planted::has(Bug::TrustsMissedWrites) {
+            self.untrusted |= children & self.labels.known.in_sync;
+        }
+    }
+
     /// Completes a command: time not attributed to any step was spent waiting here.
     fn finish<W: TierContext>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
         let asked = &mut self.requests[request];
@@ -373,6 +383,7 @@ impl Tier for ParityArray {
                 if done.status != Status::Success {
                     self.requests[request].missed |= 1 << child;
                     self.leave(child, way);
+                    self.distrust(1 << child);
                 }
                 self.part_done(now, request, &done.anatomy, way);
             }
@@ -396,7 +407,7 @@ impl Tier for ParityArray {
         let marked = self.labels.is_whole() && !self.labels.known.dirty.is_empty();
         if self.has_writes() || self.resting > 0 || self.last_write + REST > now {
             self.rest_at = (self.last_write + REST).max(now + Span::from_ms(100));
-        } else if self.labels.known.busy || marked {
+        } else if (self.labels.known.busy || marked) && self.untrusted == 0 {
             self.disturbed = false;
             let in_sync = self.labels.known.in_sync;
             for child in self.children().filter(|it| in_sync & (1 << it) != 0) {
@@ -459,6 +470,7 @@ impl Tier for ParityArray {
         self.resting = 0;
         self.rest_at = Time::NEVER;
         self.rebuilding.forget();
+        self.untrusted = 0;
         self.labels.forget();
     }
 

@@ -265,6 +265,54 @@ fn what_parity_cannot_give_for_certain_is_refused() {
     }
 }
 
+/// One member is away, and another one fails a write: the array rejects that write, and must not compute data of the first
+/// member from the second one, neither now nor after an orderly end.
+#[test]
+fn nothing_is_computed_from_a_member_that_missed_a_rejected_write() {
+    for (parity, children) in [(1, 3), (1, 4), (2, 5)] {
+        for failing in parity..children {
+            let config = config(parity, children);
+            let mut rig = Rig::on(&config, &mut made(&config)).0;
+            fill(&mut rig, &config, 0);
+            rig.rest();
+            let dead: Vec<u16> = (0..parity).collect();
+            for &member in &dead {
+                rig.pool.befall(rig.now, member, DriveFault::Dies);
+            }
+            let units = config.bytes() / u64::from(UNIT);
+            // The labels list the others as out.
+            for unit in (0..units).step_by(40) {
+                assert_eq!(rig.write(unit, byte(unit, 0)), Status::Success);
+            }
+            rig.pool.befall(rig.now, failing, DriveFault::FailsWrite);
+            let mut rejected = Vec::new();
+            for unit in 0..24 {
+                if rig.write(unit, byte(unit, 1)) != Status::Success {
+                    rejected.push(unit);
+                }
+            }
+            assert!(!rejected.is_empty(), "{parity} {failing}");
+            let written = |unit: u64| u64::from(unit < 24);
+            let mut errors = 0;
+            for unit in 0..units {
+                match read(&mut rig, unit) {
+                    Ok(it) if rejected.contains(&unit) => {
+                        assert!([byte(unit, 0), byte(unit, 1)].contains(&it), "{unit}");
+                    }
+                    Ok(it) => assert_eq!(it, byte(unit, written(unit)), "{unit} {failing}"),
+                    Err(_) => errors += 1,
+                }
+            }
+            assert!(errors > 0, "{parity} {failing}");
+            rig.rest();
+            let mut shelf = rig.shelf();
+            shelf.absent = dead.clone();
+            let opened = recovered(&config, &mut shelf).map(drop);
+            assert!(matches!(opened, Err(Damage::Hole(_))), "{opened:?}");
+        }
+    }
+}
+
 /// Flips a bit of a member's first page.
 fn flip(shelf: &mut Shelf, member: usize, at: usize) {
     let mut page = [0; UNIT as usize];

@@ -238,7 +238,10 @@ impl ParityArray {
     fn plan<W: TierContext>(&mut self, now: Time, work: u32, way: &mut W) {
         let this = self.works[work];
         let data = self.data_columns();
-        let readable = self.columns_of(this.stripe, self.labels.readable()) & !this.bad;
+        let mut readable = self.columns_of(this.stripe, self.labels.readable()) & !this.bad;
+        if self.untrusted != 0 && data & !readable != 0 {
+            readable &= !self.columns_of(this.stripe, self.untrusted);
+        }
         let parity = readable & !data;
         let missing = data & !readable;
         let modify = this.touched.count_ones() + self.shape.parity as u32;
@@ -420,6 +423,7 @@ impl ParityArray {
             mask | 1 << self.shape.child(this.stripe, column.into())
         });
         self.requests[this.request].missed |= children;
+        self.distrust(children);
         // A failure of a child that could not be marked as out must be reported.
         let status = match children & self.labels.known.in_sync {
             0 => Status::Success,

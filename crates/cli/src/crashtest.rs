@@ -562,7 +562,10 @@ fn all_images(
         return Err(failure);
     }
     match report.failures.len() + of_second {
-        0 => stop.finish(),
+        0 => match refused::without_judgement(command, report.counts) {
+            Some(failure) => Err(failure),
+            None => stop.finish(),
+        },
         1 => Err(Failure::Verdict("1 rule does not hold".into())),
         count => Err(Failure::Verdict(format!("{count} rules do not hold"))),
     }

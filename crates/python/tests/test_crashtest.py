@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import traceback
 from pathlib import Path
 
 import drivelab as dl
@@ -57,7 +58,8 @@ def test_a_function_finds_the_missing_flush_and_again_by_its_name(tmp_path):
     assert [failure["class"] for failure in result.failures] == ["lost"]
     failure = result.failures[0]
     assert failure["needs"] == "volatile cache" and "950pro-256" in failure["possible_on"]
-    assert f"again: Recording.replay('{failure['image']}', check)" in repr(result)
+    (again,) = [line.partition("again: ")[2] for line in repr(result).splitlines() if "again: " in line]
+    assert "FAILED     lost " in eval(again, {"drivelab": dl, "find_orders": find_orders})
     assert "FAILED     lost " in run.replay(failure["image"], find_orders)
     # On a drive with power-loss protection, the same recording holds.
     held = run.check(find_orders, budget=120, drive="pm9a3-960")
@@ -102,9 +104,27 @@ def test_what_a_function_says_is_the_class(tmp_path):
     assert classes(lambda: True) == set() and classes(lambda: "skip") == set()
 
 
+def test_a_function_that_rejects_the_orderly_end_is_named_with_its_line(tmp_path):
+    run = recorded(tmp_path)
+
+    def broken(image):
+        raise ValueError("boom")
+
+    with pytest.raises(dl.InputError, match="the check function broken fails on the image of the orderly end") as caught:
+        run.check(broken, budget=120)
+    text = str(caught.value)
+    assert "unopenable: ValueError: boom" in text and "import socket" not in text and "--from LOG" not in text
+    cause = caught.value.__cause__
+    assert isinstance(cause, ValueError) and cause.__traceback__.tb_next is not None
+    frames = [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
+    assert frames[-1] == "broken"
+    with pytest.raises(dl.InputError, match="^the check function <lambda> has judged no image: "):
+        run.check(lambda image: "skip", budget=120, images=20)
+
+
 def test_a_text_that_begins_with_ok_rejects():
     def answer(check):
-        return dl.crashtest._Judge(check)._judge(None)
+        return dl.crashtest._Judge(check)._answer(None)
 
     def violation(text):
         raise dl.crashtest.Violation(text)

@@ -91,6 +91,23 @@ def test_a_run_over_time():
     assert rows[0]["write_iops"] > 100_000
 
 
+def test_what_is_no_drive_and_no_option_is_named():
+    for drives in [None, 5, [None], ["p4800x-375", 5]]:
+        with pytest.raises(dl.InputError, match="(None|5) is not a drive: must be a name"):
+            dl.run(drives, "--rw=randread")
+    with pytest.raises(dl.InputError, match="5 is not an option of fio: must be a text"):
+        dl.run("p4800x-375", 5)
+
+
+def test_a_missing_module_is_named_with_what_to_do(monkeypatch):
+    table = dl.run("ram-disk", "--rw=randread --bs=4k --direct=1 --ioengine=libaio --number_ios=10")
+    for name in ["pandas", "polars", "pyarrow"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for name, method in [("pandas", table.to_pandas), ("polars", table.to_polars), ("pyarrow", table.to_arrow)]:
+        with pytest.raises(ModuleNotFoundError, match=f"needs {name}: pip install {name}, or use rows"):
+            method()
+
+
 def test_several_drives_and_pools():
     names = ["p4800x-375", "mirror(2*p4801x-100)"]
     run = dl.run(names, f"{AIO} --rw=randwrite --bs=4k --number_ios=1000")

@@ -70,6 +70,22 @@ impl ReplayRow {
     }
 }
 
+/// Returns a doubt about the unit of sizes: nearly all reads and writes are below 512 B, which no drive transfers.
+fn small_sizes(trace: &Trace) -> Option<String> {
+    /// Up to this many requests may be small by chance (assumed).
+    const FEW: usize = 3;
+    let sizes = trace.records.iter().map(|record| record.request().bytes);
+    let sizes: Vec<u32> = sizes.filter(|&bytes| bytes > 0).collect();
+    let small = sizes.iter().filter(|&&bytes| bytes < 512).count();
+    (small > FEW && small * 10 >= sizes.len() * 9).then(|| {
+        format!(
+            "{} of {} requests are below 512 B, which is unusual for a drive: do their sizes count sectors of 512 B? With --columns, such a column is `sectors=N`, not `size=N`",
+            grouped(small as u64),
+            grouped(sizes.len() as u64)
+        )
+    })
+}
+
 /// Returns the content of the file, in a few lines.
 pub fn trace_lines(trace: &Trace) -> String {
     let summary = trace.summary();
@@ -82,6 +98,9 @@ pub fn trace_lines(trace: &Trace) -> String {
     );
     if let Some(grounds) = trace.grounds() {
         let _ = write!(text, "\n  {grounds}");
+    }
+    if let Some(small) = small_sizes(trace) {
+        let _ = write!(text, "\n  {small}");
     }
     let mut line = |name: &str, totals: &Totals| {
         if totals.requests == 0 {

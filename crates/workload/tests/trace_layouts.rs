@@ -209,6 +209,16 @@ fn blkparse_prints_more_than_reads_and_writes() {
         ]
     );
     let refused = read(b"8,0 1 1 0.1 1 D R 8 + 8 [a]\nhello\n", &Options::default());
+    for malformed in [
+        "D R 8 - 8 [a]",
+        "C R 8 - 8 [0]",
+        "D R 8 8 [a]",
+        "R R 8 * 8 [0]",
+    ] {
+        let text = format!("8,0 1 1 0.1 1 D R 8 + 8 [a]\n8,0 1 1 0.1 1 {malformed}\n");
+        let said = read(text.as_bytes(), &Options::default()).expect_err(malformed);
+        assert!(said.contains("t:2: column 9 (sign)"), "{malformed}: {said}");
+    }
     insta::assert_snapshot!(refused.expect_err("no event"), @"error: t:2: column 1 (device) is `hello`, not major and minor number, such as 8,0");
 }
 
@@ -330,11 +340,31 @@ fn a_table_with_a_heading_is_read_by_its_names() {
         lengths.contains("a length whose unit is unknown"),
         "{lengths}"
     );
-    for size in ["size=4", "sectors=4"] {
-        assert!(
-            lengths.contains(&format!("--columns time=1,op=2,sector=3,{size}")),
-            "{lengths}"
-        );
+    // The options of the message read the file.
+    let unknown = "Timestamp,Operation,LBA,Size,Latency\n0,R,2048,8,70\n";
+    let known = "time_ms,op,lba,len,lat_ms\n0,R,2048,8,70\n";
+    let without = "op,lba,len\nR,2048,8\n";
+    let mixed = "time,op,lba,len,lat_ms\n0,R,2048,8,70\n";
+    for text in [
+        "time_us,op,lba,len\n0,R,2048,8\n",
+        unknown,
+        known,
+        without,
+        mixed,
+    ] {
+        let help = refused(text);
+        let mut parts = help.split("--columns ").skip(1);
+        for (part, bytes) in [(parts.next(), 8), (parts.next(), 4096)] {
+            let words: Vec<&str> = part.expect("two options").split(' ').collect();
+            let unit = (words[1] == "--time-unit").then(|| words[2].trim_end_matches(','));
+            let rows = rows(&read(text.as_bytes(), &by(words[0], unit)).expect("it reads"));
+            let latency = match text {
+                _ if text == unknown => Some(70.0),
+                _ if text == known => Some(70_000.0),
+                _ => None,
+            };
+            assert_eq!(rows, [(0, Op::Read, 1 << 20, bytes, latency)], "{help}");
+        }
     }
     // `t` with a unit is a time, not an operation.
     let times = refused("t_us,rw,offset,size\n0,R,0\n");

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use crash::search::Class;
 
+use super::refused::judged_nothing;
 use super::shown::{FailureFacts, SearchOutcome};
 
 /// Rules, and the classes of failures that violate them.
@@ -127,7 +128,11 @@ fn cases<'a>(
     if !cases.is_empty() {
         return cases;
     }
+    if judged_nothing(outcome.report.counts) && rule == "check" {
+        return vec![unjudged(rule)];
+    }
     let skipped = match rule {
+        _ if judged_nothing(outcome.report.counts) => Some("not tested: no image was judged"),
         "acknowledged" if outcome.source.log.acks.is_empty() => {
             Some("the program has acknowledged nothing")
         }
@@ -147,6 +152,16 @@ fn cases<'a>(
         failure: None,
         skipped,
     }]
+}
+
+/// Returns the case of a checker that has judged no image: a failure, so that no reader counts the run as passed.
+fn unjudged(rule: &str) -> JunitCase {
+    let message = "the checker has judged no image: all are `not judged` (exit code 77)";
+    JunitCase {
+        name: rule.to_owned(),
+        failure: Some(["unjudged", message, message].map(String::from)),
+        skipped: None,
+    }
 }
 
 fn text(it: &FailureFacts<'_>) -> String {

@@ -1,7 +1,7 @@
 //! Logs and checkers that are refused before a search: each message names the option and what would be right.
 
 use crash::log::Command;
-use crash::search::Class;
+use crash::search::{Class, Counts};
 
 use super::source::Source;
 use super::{JudgeCommand, bad};
@@ -22,6 +22,27 @@ pub(super) fn without_writes(source: &Source) -> Result<(), Failure> {
         ),
         "name a log of a client that has written; one that was cut short before its first write is of no use",
     ))
+}
+
+/// Returns the failure of a checker that has judged no image, which says nothing about the program.
+pub(super) fn without_judgement(command: JudgeCommand<'_>, counts: Counts) -> Option<Failure> {
+    let failure = || {
+        bad(
+            format!(
+                "{} has judged no image: {} of {} are `not judged` (exit code 77)",
+                command.option(),
+                counts.skipped,
+                counts.checked
+            ),
+            "the checker must judge at least the image of the orderly end: exit code 0 if it is right; `--from LOG --image end` shows it",
+        )
+    };
+    judged_nothing(counts).then(failure)
+}
+
+/// Checks whether a search has checked images, and the checker has judged none of them.
+pub(super) fn judged_nothing(counts: Counts) -> bool {
+    counts.checked > 0 && counts.skipped == counts.checked
 }
 
 /// Returns the failure of a checker that does not accept the last image.

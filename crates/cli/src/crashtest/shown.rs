@@ -14,6 +14,7 @@ use text::terminal::{Width, paragraph, plain, right};
 
 use super::JudgeCommand;
 use super::cause::{self, FailureCause, Lister};
+use super::refused::judged_nothing;
 use super::second::SecondCuts;
 use super::source::Source;
 
@@ -290,7 +291,7 @@ pub(super) fn write_report(
         let line = format!("{} failures did not repeat: {names}", counts.flaky);
         writeln!(out, "{}", paragraph("flaky      ", &line, width))?;
     }
-    if report.failures.is_empty() {
+    if report.failures.is_empty() && !judged_nothing(counts) {
         writeln!(out, "{}", paragraph("held       ", &held(report), width))?;
     }
     Ok(())
@@ -298,7 +299,11 @@ pub(super) fn write_report(
 
 /// Returns what a search without failures has shown: less if `--budget` ended it.
 fn held(report: &SearchReport) -> String {
-    let line = format!("no image of {} fails", report.counts.tried);
+    let counts = report.counts;
+    let line = match counts.skipped {
+        0 => format!("no image of {} fails", counts.tried),
+        skipped => format!("no image of the {} judged fails", counts.checked - skipped),
+    };
     let untried = report.moments.iter().filter(|it| it.tried == 0).count();
     match (report.stopped, untried) {
         (false, _) => line,
@@ -457,7 +462,7 @@ pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Resu
         "failed": counts.failed,
         "flaky": report.flaky,
         "stopped": report.stopped,
-        "held": report.failures.is_empty() && outcome.second.is_none_or(|it| it.failures() == 0),
+        "held": report.failures.is_empty() && !judged_nothing(counts) && outcome.second.is_none_or(|it| it.failures() == 0),
         "failures": json_failures(outcome),
     });
     if let Some(second) = outcome.second {

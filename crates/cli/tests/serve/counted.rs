@@ -139,6 +139,25 @@ fn power_fails_after_a_count_of_flushes_which_have_been_answered() {
     assert_eq!(flush(&mut client), Some(0));
 }
 
+/// Delayed replies: the power cut waits until the command with the number has been answered.
+#[test]
+fn power_fails_after_a_count_of_delayed_writes_which_have_been_answered() {
+    for delay in ["slow 1ms for 1h", "delay 5ms"] {
+        let rig = Rig::new();
+        let server = rig.serve("p4800x-375", "", &[]);
+        let mut client = Client::connect(&server);
+        rig.ok(delay);
+        for count in [10, 1] {
+            rig.ok(&format!("after {count} writes: power-cut"));
+            assert_eq!(write_until_the_end(&mut client, 1), count, "{delay}");
+            client = Client::connect(&server);
+        }
+        for block in 0..10 {
+            assert_eq!(client.read(block), stamped(block, 1));
+        }
+    }
+}
+
 /// Counts and times on the control socket begin with the line.
 #[test]
 fn the_control_socket_has_the_same_words() {

@@ -4,6 +4,7 @@ mod agreement;
 mod arrays;
 mod contents;
 mod counted;
+mod damaged;
 mod durable;
 mod faults;
 mod figures;

@@ -307,6 +307,27 @@ fn a_checker_that_hangs_or_crashes_or_does_not_judge_is_told_apart() {
     }
 }
 
+/// A checker that judges no image says nothing about the program: neither the exit code nor JUnit says `passed`.
+#[test]
+fn a_checker_that_judges_no_image_is_refused() {
+    let recorded = Recorded::program("950pro-256", true, false);
+    let junit = recorded.path("junit.xml").display().to_string();
+    for check in ["--check", "--check-server"] {
+        let command = match check {
+            "--check" => "exit 77",
+            _ => "while read -r it; do echo skip; done",
+        };
+        let (code, said) =
+            recorded.crashtest(&[check, command, "--images", "9", "--junit", &junit]);
+        assert_eq!(code, 2, "{check}: {said}");
+        assert!(said.contains("has judged no image"), "{said}");
+        assert!(!said.contains("\nheld "), "{said}");
+        let xml = std::fs::read_to_string(&junit).expect("a report");
+        assert!(xml.contains("failures=\"1\""), "{xml}");
+        assert!(xml.contains("name=\"opens\">\n      <skipped"), "{xml}");
+    }
+}
+
 #[test]
 fn dm_log_writes_is_written_and_read() {
     let recorded = Recorded::program("950pro-256", false, false);

@@ -29,7 +29,7 @@ fn bad_arguments_and_foreign_stores_are_refused() {
     refused(&["p4800x-357", "--nbd", &nbd], "p4800x-375");
     refused(
         &["p4800x-375", "--nbd", &nbd, "--size", "400G"],
-        "a multiple of 4096",
+        "larger than p4800x-375",
     );
     let states = ["p4800x-375", "--nbd", &nbd, "--power-states"];
     refused(&states, "has no power states");

@@ -294,4 +294,15 @@ fn columns_are_named_on_the_command_line() {
     );
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("the format msr has fixed columns"));
+    // A column of sectors that is read as bytes is questioned before the results.
+    let drive = ["--drive", "ram-disk", "--time-unit", "us", "--columns"];
+    for (columns, is_questioned) in [("sectors=4", false), ("size=4", true)] {
+        let lines = "0;r;0;8\n".repeat(20);
+        let columns = format!("time=1,op=2,sector=3,{columns}");
+        let said = replay(&file(lines.as_bytes()), &[&drive[..], &[&columns]].concat());
+        let said = text(&said.stdout);
+        let first: String = said.lines().take(2).collect();
+        let question = "20 of 20 requests are below 512 B";
+        assert_eq!(first.contains(question), is_questioned, "{said}");
+    }
 }

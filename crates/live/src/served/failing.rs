@@ -3,7 +3,8 @@
 //! A running tier drops a child that fails a write, and continues if the others are sufficient. During an opening, the
 //! tiers write to all members that are present, so such a member would prevent the opening. It therefore counts as
 //! missing, and the opening is repeated without it. A repetition is equivalent to a crash during the first attempt and
-//! the removal of the member before the next. Like a missing member, it stays offline until the next start.
+//! the removal of the member before the next. Like a missing member, it stays offline until the next start. A member
+//! whose files are damaged also counts as missing; the files are not changed.
 //!
 //! Not here: a host without space for writes, which is not a fault of a member ([`super::room`]).
 
@@ -14,10 +15,12 @@ use std::path::Path;
 use model::Time;
 use model::data::{Bytes, Contents, DriveFault, Unreadable, Unwritable};
 use rustix::io::Errno;
+use text::problem::{Problem, Problems};
 use tier::offline::Images;
 use tier::{DriveConfig, Kind, Pool, PoolConfig, Target};
 
 use super::disk::{MemberDisk, PoolDrive};
+use super::opening::IN_USE;
 use crate::store::state_path;
 
 /// Stores of a pool that is not running, each of which may fail.
@@ -142,10 +145,34 @@ pub(super) fn unusable(name: &str, image: &Path) -> Option<io::Error> {
     of_host.contains(&errno).then(what)
 }
 
-/// Returns the message on a member that has been dropped because of this error of the host.
+/// Returns the message on a member that has been dropped because of this error of the host, or this damage of its files.
 pub(super) fn dropped(error: &str) -> String {
     format!("{error}. It counts as missing until the server is started again")
 }
+
+/// Returns the message on the next step for a member of this size whose files are damaged. The server does not change
+/// them.
+pub(super) fn way_to_rebuild(image: &Path, bytes: u64) -> String {
+    let (data, state) = (image.display(), state_path(image));
+    format!(
+        "The server does not change the files of this member. Restore them, or rebuild the member from the others: end the server, remove {data} and {}, then `truncate -s {bytes} {data}`",
+        state.display()
+    )
+}
+
+/// Returns the reasons why the store of a member is refused, with the next step for a pool.
+pub(super) fn of_member(problems: Problems) -> impl Iterator<Item = Problem> {
+    problems.0.into_iter().map(|problem| Problem {
+        help: match problem.help {
+            Some(help) if help != IN_USE => Some(String::from(RESTORE_OR_REMOVE)),
+            help => help,
+        },
+        ..problem
+    })
+}
+
+/// Next step for a member whose store belongs to another drive or position.
+pub(super) const RESTORE_OR_REMOVE: &str = "restore the store of this member, or move its two files (.img and .img.state) out of the folder: a mirror or array continues without it, other pools lose its data";
 
 /// Adds the host's errors to the reason why a pool cannot be opened.
 pub(super) fn because(why: String, errors: &[String]) -> String {

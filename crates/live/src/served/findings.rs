@@ -238,10 +238,60 @@ pub(super) fn way_on(damage: Damage) -> Option<&'static str> {
         Damage::Hole(_) => {
             "restore the newest copy of its store, or serve the present stores with --accept-loss: parts of the data may be wrong"
         }
-        Damage::Missing(_) => "restore its store",
+        Damage::Missing(_) => {
+            "restore both files of its store (.img and .img.state); --accept-loss does not replace them"
+        }
+        Damage::Foreign(_) | Damage::Misplaced(_) => {
+            "put each store (.img and .img.state) back under the name of its member, or move this one out of the folder: a mirror or array continues without it, other pools lose its data"
+        }
+        Damage::Unlabelled => {
+            "restore both files (.img and .img.state) of a member that was in sync; --accept-loss does not replace them"
+        }
         Damage::Unwritable(_) => "move its store, both files, to a disk that can be written",
         _ => return None,
     })
+}
+
+/// Returns the reason why a tier without any readable label cannot be opened. `absent`: by member.
+pub(super) fn without_label(
+    config: &PoolConfig<DriveConfig>,
+    name: &str,
+    absent: &[bool],
+) -> String {
+    let Some(tier) = config.tiers.iter().position(|it| it.name == name) else {
+        return damage(config, name, Damage::Unlabelled);
+    };
+    let each = (0..).zip(&config.tiers[tier].children);
+    let each = each.map(|(number, target)| {
+        let is_missing = match *target {
+            Target::Slice { member, .. } => absent[usize::from(member)],
+            Target::Tier(_) => false,
+        };
+        let child = child(config, tier, number);
+        match is_missing {
+            true => format!("{child} is missing"),
+            false => format!("{child} has no readable label (blank, or never fully in sync)"),
+        }
+    });
+    let each: Vec<String> = each.collect();
+    format!("{name} has no member that can be used: {}", each.join(", "))
+}
+
+/// Returns the next step for a folder whose `pool.state` is missing or damaged.
+pub(super) fn without_state(config: &PoolConfig<DriveConfig>) -> String {
+    let is_copy = |tier: u16| {
+        let tier = &config.tiers[usize::from(tier)];
+        let mut children = tier.children.iter();
+        let whole = children.all(|it| matches!(*it, Target::Slice { base: 0, .. }));
+        matches!(tier.kind, Kind::Mirror(_)) && whole
+    };
+    let restore = "restore pool.state from a copy of this folder; --accept-loss does not replace it, because only pool.state has the pool's size and the members in sync";
+    match *config.volumes {
+        [one] if is_copy(one) => format!(
+            "{restore}. Without a copy: each member's .img begins with the whole data of the mirror, if that member was in sync. Copy its first bytes to a new store, and check them"
+        ),
+        _ => format!("{restore}. To start an empty pool, name another --store"),
+    }
 }
 
 /// Returns the reason why a tier cannot be opened.

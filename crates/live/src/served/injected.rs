@@ -9,7 +9,7 @@ use model::data::{Draws, Injector, Moment, OnHit, Trigger, Verdict};
 use model::{Command, Op, Time};
 
 use super::machine::Machine;
-use super::{Outcome, ServedDevice};
+use super::{Outcome, Reply, ServedDevice};
 use workload::faults::Fault;
 
 /// A fault that a count has triggered.
@@ -119,6 +119,16 @@ impl ServedDevice {
     pub(super) fn count(&mut self, op: Op, moment: Moment) {
         let now = self.now;
         let _ = self.injector().count(now, op, moment);
+    }
+
+    /// Sends a delayed reply, which counts as a completion now: faults by count must not precede the reply.
+    #[cold]
+    pub(super) fn release(&mut self, reply: Reply) {
+        self.ready.push(reply);
+        if self.injected.is_some() && reply.outcome == Outcome::Success {
+            self.count(reply.op, Moment::Completion);
+            self.strike();
+        }
     }
 
     /// Takes the number of a trigger that has been hit.

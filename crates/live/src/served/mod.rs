@@ -19,6 +19,7 @@ mod full;
 mod held;
 mod injected;
 mod machine;
+mod member_stores;
 mod moving;
 mod noted;
 mod opening;
@@ -450,8 +451,10 @@ impl ServedDevice {
             if event == next {
                 self.step(event);
             }
-            while let Some(reply) = self.held.take(next) {
-                self.ready.push(reply);
+            while !self.power_fails
+                && let Some(reply) = self.held.take(next)
+            {
+                self.release(reply);
             }
         }
     }
@@ -498,7 +501,8 @@ impl ServedDevice {
         if outcome == Outcome::UnrecoveredRead {
             self.count_media_error();
         }
-        if self.injected.is_some() && outcome == Outcome::Success {
+        let is_delayed = || self.held.holds(self.now) || slot.verdict.delay > Span::ZERO;
+        if self.injected.is_some() && outcome == Outcome::Success && !is_delayed() {
             self.count(slot.op, Moment::Completion);
         }
         self.end(&slot, outcome);

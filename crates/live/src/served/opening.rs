@@ -153,11 +153,18 @@ impl Setup {
         let whole = self.sheet.capacity;
         match self.size {
             None => Ok(self.remembered().unwrap_or(whole)),
-            Some(size) if size > whole || size == 0 || size % 4096 != 0 => Err(Problems::whole(
+            Some(size) if size > whole => Err(Problems::whole(
                 "--size",
                 format!(
-                    "{size} bytes: must be a multiple of 4096, and {} has {whole} bytes",
+                    "{size} bytes: larger than {}, which has {whole} bytes",
                     self.sheet.id
+                ),
+            )),
+            Some(size) if size == 0 || size % 4096 != 0 => Err(Problems::whole(
+                "--size",
+                format!(
+                    "{size} bytes: must be a multiple of 4096, such as {}",
+                    whole.min((size / 4096 + 1) * 4096)
                 ),
             )),
             Some(size) => Ok(size),
@@ -280,6 +287,18 @@ fn open_existing(
         .open(path)
         .map_err(|error| cannot(path, "opened", &error))?;
     lock(path, &file)?;
+    match wrong_length(&file, &state, management) {
+        None => opened(path, file, state),
+        Some(what) => Err(refused(
+            path,
+            what,
+            "restore an undamaged copy, or name another --store",
+        )),
+    }
+}
+
+/// Returns the message on a data file whose length its state does not allow.
+fn wrong_length(file: &File, state: &SavedState, management: &Management) -> Option<String> {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let format = management.lba_formats.get(state.lifetime.lba_format);
     let whole = format.map(|format| {
@@ -287,25 +306,76 @@ fn open_existing(
         state.bytes + blocks * u64::from(format.metadata)
     });
     // After a crash during a FORMAT, the metadata may be missing: it is created again, as zeroes.
-    if whole.is_none_or(|whole| length != whole && length != state.bytes) {
-        return Err(refused(
-            path,
-            format!(
-                "it has {length} bytes, its state says {} of LBA format {}",
-                state.bytes, state.lifetime.lba_format
-            ),
-            "restore an undamaged copy, or name another --store",
-        ));
-    }
-    opened(path, file, state)
+    let is_wrong = whole.is_none_or(|whole| length != whole && length != state.bytes);
+    is_wrong.then(|| {
+        format!(
+            "it has {length} bytes, its state says {} of LBA format {}",
+            state.bytes, state.lifetime.lba_format
+        )
+    })
 }
+
+/// Returns what is damaged in the two files of an existing store of this drive: one of them is missing, the state cannot
+/// be read, or the data file has another length. `None` for a store that is whole, and for one that is refused for
+/// another reason, such as the store of another drive or of a newer program.
+pub(super) fn store_damage(
+    path: &Path,
+    expected: &SavedState,
+    management: &Management,
+) -> Option<String> {
+    let beside = state_path(path);
+    match (path.exists(), beside.exists()) {
+        (false, false) => return None,
+        (true, false) => return Some(format!("its state file {} is missing", beside.display())),
+        (false, true) => return Some(format!("its data file {} is missing", path.display())),
+        (true, true) => (),
+    }
+    let text = std::fs::read(&beside).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let state = match SavedState::parse(&text) {
+        Ok(state) => state,
+        Err(_) if SavedState::is_of_other_version(&text) => return None,
+        Err(what) => return Some(format!("{}: {what}", beside.display())),
+    };
+    let of = |state: &SavedState| (state.drive.clone(), state.serial.clone(), state.bytes);
+    if of(&state) != of(expected) {
+        return None;
+    }
+    let what = wrong_length(&File::open(path).ok()?, &state, management)?;
+    Some(format!("{}: {what}", path.display()))
+}
+
+/// Opens an empty data file without a state as the store of a new drive; `None` if it is not such a file.
+pub(super) fn open_blank(path: &Path, fresh: &SavedState) -> Option<Result<OpenedStore, Problems>> {
+    if state_path(path).exists() {
+        return None;
+    }
+    let mut own = OpenOptions::new();
+    let file = own.read(true).write(true).open(path).ok()?;
+    let is_blank = file.metadata().is_ok_and(|it| it.len() == fresh.bytes);
+    if !is_blank {
+        return None;
+    }
+    if let Err(in_use) = lock(path, &file) {
+        return Some(Err(in_use));
+    }
+    let opened = opened(path, file, fresh.clone());
+    let has_no_data = |it: &OpenedStore| it.store.extent(0, fresh.bytes) == (fresh.bytes, false);
+    match &opened {
+        Ok(store) if !has_no_data(store) => None,
+        _ => Some(opened),
+    }
+}
+
+/// Next step for a store that another program uses.
+pub(super) const IN_USE: &str = "each server needs a store of its own";
 
 fn lock(path: &Path, file: &File) -> Result<(), Problems> {
     flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
         refused(
             path,
             String::from("it is in use by another program"),
-            "each server needs a store of its own",
+            IN_USE,
         )
     })
 }

@@ -3,7 +3,8 @@
 //! A folder contains `NAME.img` and `NAME.img.state` for each member, and `pool.state`, which is written last when the
 //! pool is created. The following are rejected without any change: a folder of a pool with another structure, a store
 //! of another pool or position, and mirror members that contradict each other. Recovery runs here, before clients are
-//! admitted. Not supported: replacing a member whose store is missing by a new one.
+//! admitted. A member with damaged files counts as missing, and its files stay as they are. An empty data file without a
+//! state is a new member. Not supported: creating that file for a missing member.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -26,12 +27,13 @@ use super::disk::MemberDisk;
 use super::failing::{self, OfflineStores};
 use super::findings;
 use super::machine::Machine;
+use super::member_stores::{OpenedMembers, member_image};
 use super::noted::{self, Note};
-use super::opening::{OpenedStore, cannot, in_memory, open_file, refused};
+use super::opening::{cannot, in_memory, open_file, refused};
 use super::pooled::{MemberStore, ServedPool};
 use super::room::PoolSpace;
 use crate::setup::{Setup, StoreChoice};
-use crate::store::{OWN_FOLDER, PoolState, SavedState, no_room, pool_state_path, state_path};
+use crate::store::{OWN_FOLDER, PoolState, SavedState, no_room, pool_state_path};
 
 /// Id of a pool in memory.
 const IN_MEMORY: u128 = 1;
@@ -82,8 +84,7 @@ impl Setup {
         let folder = self.folder(&config, bytes)?;
         let mut made = Vec::new();
         let opened = self.open_members(&config, &folder, &mut made);
-        let served =
-            opened.and_then(|(opened, unusable)| self.assemble(config, &folder, opened, unusable));
+        let served = opened.and_then(|opened| self.assemble(config, &folder, opened));
         match served {
             Ok(served) => Setup::remembering(served, made),
             Err(problems) => {
@@ -126,15 +127,27 @@ impl Setup {
             ));
         }
         if !file.exists() {
-            return Err(refused(
-                path,
-                String::from("the folder contains no pool.state"),
-                "name an empty folder, or one that does not exist yet, to create a new store; if a first start was interrupted while it created this pool, remove the folder",
-            ));
+            let what = "the folder contains no pool.state";
+            let is_kept = |name: &str| member_image(path, name).exists();
+            return Err(match config.members.iter().any(|it| is_kept(&it.name)) {
+                true => refused(
+                    path,
+                    format!("{what}, although it contains stores of this pool's members"),
+                    &format!(
+                        "{}. If a first start was interrupted while it created this pool, remove the folder",
+                        findings::without_state(config)
+                    ),
+                ),
+                false => refused(
+                    path,
+                    String::from(what),
+                    "name an empty folder, or one that does not exist yet, to create a new store",
+                ),
+            });
         }
         let text = fs::read_to_string(&file).map_err(|error| cannot(&file, "read", &error))?;
-        let copy = "restore an undamaged copy, or name another --store";
-        let state = PoolState::parse(&text).map_err(|what| refused(&file, what, copy))?;
+        let copy = || findings::without_state(config);
+        let state = PoolState::parse(&text).map_err(|what| refused(&file, what, &copy()))?;
         self.is_ours(&file, config, &state, &topology, bytes)?;
         Ok(Folder {
             state,
@@ -206,16 +219,18 @@ impl Setup {
         }
     }
 
-    /// Opens the store of each member; `None` for a member of an existing pool with neither file, or whose files the
-    /// host cannot open. Also returns the host's errors. `made`: files that were created.
+    /// Opens the store of each member of a pool. `made`: files that were created.
     fn open_members(
         &self,
         config: &PoolConfig<DriveConfig>,
         folder: &Folder,
         made: &mut Vec<PathBuf>,
-    ) -> Result<(Vec<Option<OpenedStore>>, Vec<String>), Problems> {
+    ) -> Result<OpenedMembers, Problems> {
         let sheets = self.sheet.named_members();
-        let (mut opened, mut unusable) = (Vec::new(), Vec::new());
+        let mut opened = OpenedMembers {
+            accept_loss: self.accept_loss,
+            ..OpenedMembers::default()
+        };
         let mut problems = Problems::default();
         for ((member, (_, sheet)), (serial, name)) in config
             .members
@@ -231,42 +246,27 @@ impl Setup {
                 ..SavedState::default()
             };
             let Some(path) = &folder.path else {
-                opened.push(Some(in_memory(fresh)?));
+                opened.stores.push(Some(in_memory(fresh)?));
                 continue;
             };
             if folder.is_new && !path.exists() {
                 let folder = fs::DirBuilder::new().mode(OWN_FOLDER).create(path);
                 folder.map_err(|error| cannot(path, "created", &error))?;
             }
-            let image = path.join(format!("{}.img", name.replace('/', "_")));
-            let gone = !image.exists() && !state_path(&image).exists();
-            if gone && !folder.is_new {
-                opened.push(None);
-                continue;
-            }
-            if let Some(error) = failing::unusable(name, &image).filter(|_| !folder.is_new) {
-                unusable.push(error.to_string());
-                opened.push(None);
-                continue;
-            }
-            match open_file(&image, fresh, &sheet.management) {
+            let image = member_image(path, name);
+            let one = match folder.is_new {
+                true => open_file(&image, fresh, &sheet.management).map(Some),
+                false => opened.existing(&image, name, fresh, &sheet.management),
+            };
+            match one {
                 Ok(one) => {
-                    if one.state.serial != *serial {
-                        let what = format!(
-                            "it is drive {}, of another pool or another position; {name} must be {serial}",
-                            one.state.serial
-                        );
-                        problems
-                            .0
-                            .extend(refused(&image, what, "restore the store of this member").0);
-                    }
-                    made.extend(one.made.iter().cloned());
-                    opened.push(Some(one));
+                    made.extend(one.iter().filter_map(|it| it.made.clone()));
+                    opened.stores.push(one);
                 }
-                Err(all) => problems.0.extend(all.0),
+                Err(all) => problems.0.extend(failing::of_member(all)),
             }
         }
-        problems.or((opened, unusable))
+        problems.or(opened)
     }
 
     /// Returns the pool of these stores: created on them, or recovered from them.
@@ -274,16 +274,19 @@ impl Setup {
         mut self,
         config: PoolConfig<DriveConfig>,
         folder: &Folder,
-        opened: Vec<Option<OpenedStore>>,
-        unusable: Vec<String>,
+        opened: OpenedMembers,
     ) -> Result<ServedDevice, Problems> {
         let sheets = self.sheet.named_members();
         let (mut disks, mut stores, mut drives) = (Vec::new(), Vec::new(), Vec::new());
         let mut said = self.precondition;
         let rings = config.rings();
         let room = PoolSpace::default();
-        for (index, ((member, (_, sheet)), one)) in
-            config.members.iter().zip(&sheets).zip(opened).enumerate()
+        for (index, ((member, (_, sheet)), one)) in config
+            .members
+            .iter()
+            .zip(&sheets)
+            .zip(opened.stores)
+            .enumerate()
         {
             let absent = one.is_none();
             let one = match one {
@@ -319,7 +322,8 @@ impl Setup {
             });
         }
         let members = (&mut *disks, &mut *stores);
-        let (found, mut lines) = self.found(&config, folder, members, &room, unusable)?;
+        let (found, mut lines) = self.found(&config, folder, members, &room, opened.failed)?;
+        lines.extend(opened.advice);
         lines.extend(findings::lines(&config, &found, self.accept_loss));
         for (store, before) in stores.iter_mut().zip(&found.before) {
             if !folder.is_new && store.state.opening < *before {
@@ -415,7 +419,13 @@ impl Setup {
                     .iter_mut()
                     .filter_map(|it| Some(it.take_failure()?.to_string())),
             );
-            self.cannot_open(config, folder, room, (&tier, damage), &failed)
+            self.cannot_open(
+                config,
+                folder,
+                room,
+                (&tier, damage),
+                (&images.absent, &failed),
+            )
         })?;
         self.note_opening(config, folder, room, &found)?;
         Ok((
@@ -446,21 +456,26 @@ impl Setup {
         }
     }
 
-    /// Returns the problem of a pool that cannot be opened. `failed`: errors of the host.
+    /// Returns the problem of a pool that cannot be opened. `absent`: by member. `failed`: errors of the host, and
+    /// damage of files.
     fn cannot_open(
         &self,
         config: &PoolConfig<DriveConfig>,
         folder: &Folder,
         room: &PoolSpace,
         (tier, damage): (&str, Damage),
-        failed: &[String],
+        (absent, failed): (&[bool], &[String]),
     ) -> Problems {
         let path = folder.path.as_ref();
         let origin = path.map_or(self.name.clone(), |path| path.display().to_string());
         if room.overflowed() {
             return without_room(origin, &room.error());
         }
-        let what = failing::because(findings::damage(config, tier, damage), failed);
+        let what = match damage {
+            Damage::Unlabelled => findings::without_label(config, tier, absent),
+            damage => findings::damage(config, tier, damage),
+        };
+        let what = failing::because(what, failed);
         match (path, findings::way_on(damage)) {
             (Some(path), Some(help)) => refused(path, what, help),
             _ => Problems::whole(origin, what),

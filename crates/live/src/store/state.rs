@@ -128,6 +128,12 @@ impl SavedState {
         text
     }
 
+    /// Checks whether the text is the state of a store of another version of this program.
+    pub fn is_of_other_version(text: &str) -> bool {
+        let head = text.lines().next().unwrap_or_default();
+        head.starts_with("drivelab-store ") && head != HEAD && head != HEAD_1
+    }
+
     /// Parses the text of the file.
     ///
     /// # Errors
@@ -139,7 +145,7 @@ impl SavedState {
             _ => LINES,
         };
         if head != HEAD && head != HEAD_1 {
-            return Err(if head.starts_with("drivelab-store ") {
+            return Err(if SavedState::is_of_other_version(text) {
                 format!("it is of another version (`{head}`, this program knows `{HEAD}`)")
             } else {
                 String::from("it is not the state of a drivelab store")

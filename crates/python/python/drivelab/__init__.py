@@ -19,6 +19,7 @@ ends all other functions without a result.
 from __future__ import annotations
 
 import html as _html
+import importlib as _importlib
 import json as _json
 import os as _os
 import shlex as _shlex
@@ -93,6 +94,16 @@ _Suite = _Literal[
 _Drives = _Union[_Path_, "Drive", "_Iterable[_Union[_Path_, Drive]]"]
 
 
+def _module(name, method):
+    """An optional module that a method needs."""
+    try:
+        return _importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ModuleNotFoundError(f"{method} needs {name}: pip install {name}, or use rows()", name=name) from None
+
+
 class _Tabular:
     """Result with a table, which is exported by Arrow's C data interface."""
 
@@ -108,14 +119,12 @@ class _Tabular:
 
     def to_arrow(self) -> pyarrow.Table:
         """The table as a `pyarrow.Table`."""
-        import pyarrow
-
+        pyarrow = _module("pyarrow", "to_arrow()")
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The table as a `pandas.DataFrame`: without a copy by pandas 3, by pyarrow or row by row by older ones."""
-        import pandas
-
+        pandas = _module("pandas", "to_pandas()")
         if hasattr(pandas.DataFrame, "from_arrow"):
             return pandas.DataFrame.from_arrow(self)
         try:
@@ -126,8 +135,7 @@ class _Tabular:
 
     def to_polars(self) -> polars.DataFrame:
         """The table as a `polars.DataFrame`."""
-        import polars
-
+        polars = _module("polars", "to_polars()")
         return polars.DataFrame(self)
 
     def _text(self):
@@ -284,6 +292,9 @@ def fio(*options: str, files: _Path_ | _Iterable[_Path_] = (), sections: str | _
     As in fio, ``--ioengine=libaio --direct=1`` is what keeps a queue depth; options that mean nothing to a model are ignored with
     a warning.
     """
+    for option in options:
+        if not isinstance(option, str):
+            raise InputError(f"{option!r} is not an option of fio: must be a text, such as '--rw=randread --bs=4k'")
     words = [word for option in options for word in _shlex.split(option)]
     words = [f"--{word.lstrip('-')}" for word in words]
     paths = [files] if isinstance(files, (str, _os.PathLike)) else list(files)
@@ -297,7 +308,13 @@ def fio(*options: str, files: _Path_ | _Iterable[_Path_] = (), sections: str | _
 
 def _drives(named):
     """One drive or several, by name or as they are."""
-    several = [named] if isinstance(named, (str, _os.PathLike, Drive)) else list(named)
+    try:
+        several = [named] if isinstance(named, (str, _os.PathLike, Drive)) else list(named)
+    except TypeError:
+        several = [named]
+    for one in several:
+        if not isinstance(one, (str, _os.PathLike, Drive)):
+            raise InputError(f"{one!r} is not a drive: must be a name, a Drive, or several of them in a list")
     if not several:
         raise InputError("no drive is named: drivelab.drives() lists them")
     drives = [one if isinstance(one, Drive) else Drive(one) for one in several]

@@ -185,7 +185,10 @@ class Recording:
         def again(image: str) -> str:
             if callable(check):
                 named = [f", {key}={value!r}" for key, value in given.items() if value is not None]
-                return f"Recording.replay({image!r}, check{''.join(named)})"
+                name = getattr(check, "__name__", "check")
+                # A lambda has no name that can be written.
+                name = name if name.isidentifier() else "check"
+                return f"drivelab.crashtest.load({self.log!r}).replay({image!r}, {name}{''.join(named)})"
             words = ["drivelab", "crashtest", "--from", self.log, *_options(**given), "--image", image, "--check"]
             return _shlex.join([*words, _joined(check)])
 
@@ -213,8 +216,24 @@ class Recording:
         arguments = ["--from", self.log, *options]
         if not callable(check):
             return _drivelab([*arguments, "--check", _joined(check)])
-        with _Judge(check) as server:
-            return _drivelab([*arguments, "--fs", "none", "--check-server", server])
+        judge = _Judge(check)
+        with judge as server:
+            try:
+                return _drivelab([*arguments, "--fs", "none", "--check-server", server])
+            except InputError as error:
+                said = str(error)
+        name = f"the check function {getattr(check, '__name__', repr(check))}"
+        _, unjudged, counts = said.partition(_UNJUDGED)
+        if unjudged:
+            counts = counts.splitlines()[0].replace("exit code 77", "`skip`")
+            raise InputError(f"{name} {unjudged}{counts}\n  help: the function must judge at least the image of the orderly end")
+        _, at_end, reason = said.partition(_AT_END)
+        if not at_end:
+            raise InputError(said)
+        reason = reason.splitlines()[0].removeprefix(": ")
+        raise InputError(
+            f"{name} fails {at_end}: {reason}\n  help: the function must accept this image, which lacks nothing: correct it, or record again"
+        ) from judge.errors.get(reason)
 
 
 def record(
@@ -305,11 +324,28 @@ def _rejection(text: str) -> str:
     return f"rule: {text}" if text else "rule"
 
 
+def _words(error: Exception) -> str:
+    """Returns the answer that rejects an image for this exception of the check."""
+    if isinstance(error, Violation):
+        return _rejection(str(error))
+    if isinstance(error, AssertionError):
+        return f"rule: {error}" if str(error) else "rule: an assertion fails"
+    return f"unopenable: {type(error).__name__}: {error}"
+
+
+#: The program's words for an image that the check must accept.
+_AT_END = "on the image of the orderly end, with all that was written"
+#: Its words for a check that accepts and rejects nothing.
+_UNJUDGED = "has judged no image"
+
+
 class _Judge:
     """Calls a function for each image that the program asks about."""
 
     def __init__(self, check: _Callable[[Image], _Any]) -> None:
         self._check = check
+        #: Exceptions of the first answers.
+        self.errors: dict[str, BaseException] = {}
 
     def __enter__(self) -> str:
         self._folder = _tempfile.TemporaryDirectory(prefix="drivelab-judge-")
@@ -339,22 +375,26 @@ class _Judge:
             for order in both:
                 image = Image(*order.rstrip("\n").split("\t"))
                 try:
-                    both.write(" ".join(self._judge(image).split()) + "\n")
+                    both.write(self._answer(image) + "\n")
                     both.flush()
                 except OSError:
                     return
                 finally:
                     image._close()
 
-    def _judge(self, image: Image) -> str:
+    def _answer(self, image: Image) -> str:
+        """The judgement in one line, whose exception is kept."""
         try:
-            found = self._check(image)
-        except Violation as violation:
-            return _rejection(str(violation))
-        except AssertionError as error:
-            return f"rule: {error}" if str(error) else "rule: an assertion fails"
+            return " ".join(self._judge(image).split())
         except Exception as error:
-            return f"unopenable: {type(error).__name__}: {error}"
+            answer = " ".join(_words(error).split())
+            # The image of the orderly end is among the first; each exception keeps the variables of its frames.
+            if len(self.errors) < 8:
+                self.errors[answer] = error
+            return answer
+
+    def _judge(self, image: Image) -> str:
+        found = self._check(image)
         if found is None or found is True:
             return "ok"
         return "rule: the check returns False" if found is False else _rejection(str(found))

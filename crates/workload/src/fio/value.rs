@@ -227,7 +227,12 @@ impl<'a> OptionValue<'a> {
         let by = self.multiplier(suffix).ok_or_else(|| {
             OptionError::new(
                 format!("`{suffix}` in `{text}` is not a suffix of a size"),
-                "a whole number and k, m, g, t or p, alone or with b (see kb_base)",
+                match suffix.contains('/') {
+                    true => {
+                        "one size, or sizes of reads, writes and trims with commas, such as 4k,8k"
+                    }
+                    false => "a whole number and k, m, g, t or p, alone or with b (see kb_base)",
+                },
             )
         })?;
         digits

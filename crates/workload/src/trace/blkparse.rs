@@ -102,6 +102,9 @@ fn event(
     let ns = fields.time(3, "time in s", SECOND)?;
     let ns =
         u64::try_from(ns).map_err(|_| fields.invalid_column(3, "time in s", "below 584 years"))?;
+    if matches!(fields.text(5), b"C" | b"D" | b"R") && !has_known_details(fields) {
+        return Err(fields.invalid_column(8, "sign", "`+` between sector and sectors"));
+    }
     match fields.text(5) {
         b"D" => return issue(fields, (device, ns), requests, issued),
         b"Q" => requests.note("requests queued"),
@@ -119,6 +122,16 @@ fn event(
         _ => {}
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// Checks whether the details of a request have a form that blkparse prints: `sector + sectors`, or for commands without
+/// a place at most one number before the packet `(...)`, the process or the error `[...]`.
+fn has_known_details(fields: &Fields) -> bool {
+    let begins = |column, letters: &[u8]| {
+        let first = fields.text(column).first();
+        first.is_none_or(|first| letters.contains(first))
+    };
+    begins(7, b"([") || begins(8, b"+([")
 }
 
 /// Key of outstanding flushes, which have no sector.

@@ -89,6 +89,13 @@ fn name_and_unit(column: &[u8]) -> (String, Option<u64>) {
     (plain(&name), None)
 }
 
+/// Returns the word of `--time-unit` for a unit with this number of nanoseconds.
+fn unit_word(ns: u64) -> &'static str {
+    let words = UNITS.iter().rev();
+    let word = words.filter(|it| it.1 == ns).map(|it| it.0).next();
+    word.unwrap_or("ns")
+}
+
 /// Checks whether a column has the name of a length, which may count bytes or sectors.
 fn is_without_unit(column: &[u8]) -> bool {
     let name = column.trim_ascii().to_ascii_lowercase();
@@ -132,34 +139,49 @@ fn of_line(line: &[u8]) -> Result<Option<NamedColumns>, TraceError> {
         return Ok(None);
     };
     let time = find(TIME).filter(|&column| column != op);
-    let latency = find(LATENCY);
     let unit = |column: Option<usize>| column.and_then(|column| names[column].1);
-    let latency = latency.filter(|_| unit(latency).is_some());
-    let mut words = Vec::new();
-    let mut says = |key: &str, column: Option<usize>| {
-        words.extend(column.map(|column| format!("{key}={}", column + 1)));
+    let (named_latency, volume) = (find(LATENCY), find(VOLUME));
+    let latency = named_latency.filter(|_| unit(named_latency).is_some());
+    let words = |latency: Option<usize>| {
+        let place = if offset.1 == 1 { "offset" } else { "sector" };
+        let length = if size.1 == 1 { "size" } else { "sectors" };
+        let columns = [
+            ("time", time),
+            ("op", Some(op)),
+            (place, Some(offset.0)),
+            (length, Some(size.0)),
+            ("volume", volume),
+            ("latency", latency),
+        ];
+        let words = columns.into_iter().filter_map(|(key, column)| {
+            let column = column? + 1;
+            Some(format!("{key}={column}"))
+        });
+        words.collect::<Vec<_>>().join(",")
     };
-    let volume = find(VOLUME);
-    says("time", time);
-    says("op", Some(op));
-    says(
-        if offset.1 == 1 { "offset" } else { "sector" },
-        Some(offset.0),
-    );
-    says(if size.1 == 1 { "size" } else { "sectors" }, Some(size.0));
-    says("volume", volume);
-    says("latency", latency);
-    let words = words.join(",");
+    // `--time-unit` is the unit of both.
+    let same_unit = named_latency.filter(|_| time.is_none() || unit(named_latency) == unit(time));
+    let complete = words(same_unit);
+    let (option, others) = match (time.or(same_unit), unit(time.or(same_unit))) {
+        (None, _) => (String::new(), ""),
+        (_, Some(ns)) => (format!(" --time-unit {}", unit_word(ns)), ""),
+        (_, None) => (
+            String::from(" --time-unit us"),
+            ", or s, ms or ns instead of us",
+        ),
+    };
     if offset.1 > 1 && size.1 == 1 && is_without_unit(fields.text(size.0)) {
         let what = "names sectors and a length whose unit is unknown: bytes or sectors of 512 B";
         let column = size.0 + 1;
-        let sectors = words.replace(&format!("size={column}"), &format!("sectors={column}"));
-        let help = format!("--columns {words} for bytes, or --columns {sectors} for sectors");
+        let sectors = complete.replace(&format!("size={column}"), &format!("sectors={column}"));
+        let help = format!(
+            "--columns {complete}{option} for bytes, or --columns {sectors}{option} for sectors{others}"
+        );
         return Err(TraceError::whole(what).help(help));
     }
     if time.is_some() && unit(time).is_none() {
         let what = "names its columns, but not the unit of its times";
-        let help = format!("--columns {words} --time-unit UNIT, with s, ms, us or ns");
+        let help = format!("--columns {complete} --time-unit UNIT, with s, ms, us or ns");
         return Err(TraceError::whole(what).help(help));
     }
     Ok(Some(NamedColumns {
@@ -174,6 +196,6 @@ fn of_line(line: &[u8]) -> Result<Option<NamedColumns>, TraceError> {
         separator,
         process: find(PROCESS).filter(|_| separator == Separator::Blanks),
         count: fields.count(),
-        option: words,
+        option: words(latency),
     }))
 }

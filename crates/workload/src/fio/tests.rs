@@ -578,8 +578,7 @@ proptest! {
     fn sizes_multiply(count in 0u64..1000, power in 0usize..5) {
         let unit = ["", "k", "m", "g", "t"][power];
         let job = job(&format!("filename=/dev/x\nsize={count}{unit}"));
-        let bytes = (count > 0).then_some(Extent::Bytes(count << (10 * power)));
-        prop_assert_eq!(job.size, bytes);
+        prop_assert_eq!(job.size, (count > 0).then_some(Extent::Bytes(count << (10 * power))));
     }
 }
 

@@ -18,6 +18,8 @@ pub const READ_ERRORS: u16 = 256;
 #[derive(Clone, Debug)]
 pub(super) struct ReadErrors {
     counts: Vec<u16>,
+    /// Where each child failed to read last, in arrays.
+    places: Vec<u64>,
     limit: u16,
 }
 
@@ -25,6 +27,7 @@ impl ReadErrors {
     pub(super) fn new(children: usize, limit: u16) -> ReadErrors {
         ReadErrors {
             counts: vec![0; children],
+            places: vec![u64::MAX; children],
             limit,
         }
     }
@@ -33,6 +36,14 @@ impl ReadErrors {
     #[inline]
     pub(super) fn reset(&mut self, child: Child) {
         self.counts[usize::from(child)] = 0;
+    }
+
+    /// A read of a child at this place has failed, and an array does not write the data back: a client that reads one bad
+    /// sector again and again counts once. Returns whether the child has failed too many.
+    #[cold]
+    pub(super) fn add_at(&mut self, child: Child, at: u64) -> bool {
+        let last = core::mem::replace(&mut self.places[usize::from(child)], at);
+        last != at && self.add(child)
     }
 
     /// A read of a child has failed. Returns whether the child has failed too many.

@@ -34,6 +34,8 @@ pub struct TrialStores<'a, I> {
     bytes: usize,
     limit: usize,
     is_incomplete: bool,
+    /// Whether there are too many steps to carry them out from memory; reads are right nevertheless.
+    is_too_long: bool,
 }
 
 /// A step of a recovery.
@@ -53,6 +55,7 @@ impl<'a, I: Images> TrialStores<'a, I> {
             bytes: 0,
             limit: LIMIT / PAGE,
             is_incomplete: false,
+            is_too_long: false,
         }
     }
 
@@ -65,6 +68,7 @@ impl<'a, I: Images> TrialStores<'a, I> {
     /// the recovery must be repeated on the stores.
     pub fn apply(self) -> bool {
         !self.is_incomplete
+            && !self.is_too_long
             && self.steps.into_iter().all(|step| match step {
                 TrialStep::Write(member, at, data) => self.below.write(member, at, &data).is_ok(),
                 TrialStep::Sync(member) => self.below.sync(member).is_ok(),
@@ -121,7 +125,7 @@ impl<I: Images> Images for TrialStores<'_, I> {
         }
         self.bytes += data.len();
         if self.bytes > self.limit * PAGE {
-            self.is_incomplete = true;
+            self.is_too_long = true;
             self.steps = Vec::new();
         } else {
             self.steps.push(TrialStep::Write(member, at, data.into()));
@@ -192,6 +196,8 @@ mod tests {
         let mut trial = TrialStores::new(&mut member);
         trial.limit = 1;
         trial.write(0, 0, &[7; PAGE]).expect("memory");
+        assert!(!trial.is_incomplete());
+        trial.write(0, 0, &[8; PAGE]).expect("the same page");
         assert!(!trial.is_incomplete());
         trial.write(0, PAGE as u64, &[7; PAGE]).expect("discarded");
         assert!(trial.is_incomplete());

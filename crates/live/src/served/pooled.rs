@@ -438,6 +438,12 @@ impl ServedPool {
         rejecting.map(|(tier, _)| &*tier.name)
     }
 
+    /// Checks whether clients use this tier directly.
+    pub(super) fn is_volume(&self, name: &str) -> bool {
+        let mut volumes = self.config.volumes.iter();
+        volumes.any(|&tier| self.config.tiers[usize::from(tier)].name == name)
+    }
+
     /// Returns the names of the log devices that are not used because they failed or were absent.
     pub(super) fn unused_logs(&self) -> impl Iterator<Item = String> {
         let unused = unused_logs(self.pool.tiers());

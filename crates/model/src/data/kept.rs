@@ -142,8 +142,9 @@ impl<D: Device, C: Contents> DataBackedDrive<D, C> {
     pub fn settle(&mut self) {
         let mut at_risk = Vec::new();
         self.drive.at_risk(&mut at_risk);
-        // If the medium does not accept the data, it stays held.
+        // If the medium does not accept the data, it stays held, and the next attempt waits for as much new data.
         let _ = self.unflushed.settle(at_risk, &mut self.contents);
+        self.unflushed.count_again();
         self.changes += 1;
     }
 

@@ -93,6 +93,11 @@ impl UnflushedWrites {
         self.added
     }
 
+    /// Counts from 0 again, also if data could not be moved.
+    pub fn count_again(&mut self) {
+        self.added = 0;
+    }
+
     /// Adds a write of `bytes` bytes, or zeroes, with acknowledgement number `order`.
     pub fn push(&mut self, order: u64, at: u64, bytes: u64, data: Option<&[u8]>) {
         let data = data.map(|data| {

@@ -210,7 +210,8 @@ impl ParityArray {
             self.read_errors.reset(child);
             return self.part_done(now, request, &done.anatomy, way);
         }
-        if done.status == Status::Gone || self.read_errors.add(child) {
+        let row = at / self.shape.stripe() * self.shape.chunk + at % self.shape.chunk;
+        if done.status == Status::Gone || self.read_errors.add_at(child, row) {
             self.leave(child, way);
         }
         self.requests[request].status = done.status;
@@ -342,7 +343,7 @@ impl ParityArray {
                 self.rest_at = now + REST;
             }
         }
-        if self.resting == 0 && !self.disturbed {
+        if self.resting == 0 && !self.disturbed && self.untrusted == 0 {
             match self.has_writes() {
                 false => self.labels.at_rest(),
                 true => self.rest_at = now + REST,

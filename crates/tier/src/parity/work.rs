@@ -322,7 +322,8 @@ impl ParityArray {
             this.failed |= 1 << column;
             this.status = done.status;
             let gone = this.writing || done.status == Status::Gone;
-            if gone || self.read_errors.add(child) {
+            let row = this.stripe * self.shape.chunk + this.from;
+            if gone || self.read_errors.add_at(child, row) {
                 self.leave(child, way);
             }
         } else if !this.writing {

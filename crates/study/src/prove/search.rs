@@ -226,7 +226,14 @@ impl<'a> CrashSearch<'a> {
     }
 
     fn failed(&mut self, fail: Fail, cut: Option<(u32, CrashOutcome)>, again: Option<u16>) {
-        let told = matches!(fail, Fail::Down(_) | Fail::Told(_) | Fail::Unreadable(_));
+        // Reads of lost data fail also after the recovery.
+        let told = matches!(
+            fail,
+            Fail::Down(_)
+                | Fail::Told(_)
+                | Fail::Unreadable(_)
+                | Fail::Service(ServiceFailure::Status(..))
+        );
         if told && self.told_is_right && cut.is_some() {
             return;
         }

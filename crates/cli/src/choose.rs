@@ -253,6 +253,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let (all, years) = (&candidates, request.years);
         Replacements::from_candidates(wanted, at_half_of_its_maximum, all, years)
     });
+    if is_slog(args) {
+        candidates = candidates
+            .into_iter()
+            .map(Candidate::judged_as_log)
+            .collect();
+    }
     // The latency of a log is the reason for buying it, and a replacement is compared in all figures.
     let by_default = args.by.is_none() && !is_slog(args) && args.like.is_none();
     let (mut answer, by) = match by_default {

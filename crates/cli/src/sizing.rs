@@ -182,8 +182,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let files = [("--csv", &args.csv), ("--output", &args.output)];
     let sheets = pools.iter().map(|(_, sheet)| sheet);
-    let is_slog = args.place == PoolPlace::Slog;
-    let syncs = is_slog
+    // With a rate for the rule, the rule is asked for too.
+    let is_log_alone = args.place == PoolPlace::Slog && args.inbound.is_none();
+    let syncs = is_log_alone
         .then(|| no_log::of_load(&request.load, sheets))
         .flatten();
     if no_log::is_answer(&request.load, syncs, args.json, &files)? {

@@ -28,6 +28,13 @@ fn a_load_that_reads_runs_on_existing_files() {
         let reads = one["measurement"]["read"]["iops"].as_f64().expect("reads");
         assert!(reads < 600.0, "{} reads {reads} IOPS", one["drive"]);
     }
+    // No log changes the reads of the disks; the syncs decide.
+    let p99_us = |name: &str| {
+        let one = all.iter().find(|one| one["drive"] == name);
+        one.and_then(|one| one["p99_us"].as_f64())
+            .expect("a known p99")
+    };
+    assert!(p99_us("none") > 5.0 * p99_us("p4801x-100"), "{found}");
     // A drive keeps up with the rate that the program selects.
     assert!(
         all.iter().any(|one| one["meets"] == true),
@@ -35,7 +42,7 @@ fn a_load_that_reads_runs_on_existing_files() {
         found["answers"]["best"]
     );
     let words = said(asked);
-    assert!(words.starts_with("Take "), "{words}");
+    assert!(words.starts_with("Take p4801x-100"), "{words}");
     assert!(
         words.contains("This load reads, so it ran on a pool with existing files"),
         "{words}"

@@ -36,7 +36,13 @@ pub(super) fn tied(
         }
         None => at_own_maximum(request, &all, best.by),
     };
-    if all.iter().any(|one| one.drive == NONE) {
+    // A log is for the latency of syncs, so a tie by IOPS says nothing on it; nor does one by years or power.
+    let decides = match best.by {
+        Measure::P99 => true,
+        Measure::Iops => answer.syncs.is_none(),
+        _ => false,
+    };
+    if decides && all.iter().any(|one| one.drive == NONE) {
         return tied_with_none(&all, by, &at);
     }
     let short_lived = match best.by {

@@ -93,6 +93,9 @@ pub struct Candidate {
     pub p99_us: Option<f64>,
     /// Range of `p99_us` over seeds; null if a seed has too few I/Os.
     pub p99_us_by_seed: Option<[f64; 2]>,
+    /// As `p99_us` and its range over seeds, of what a log serves: of syncs if there are some, otherwise of writes.
+    #[serde(skip)]
+    pub p99_us_of_log: Option<(f64, Option<[f64; 2]>)>,
     /// Mean latency of the slowest of reads, writes and syncs, for screening.
     #[serde(skip)]
     pub mean_us: Option<f64>,
@@ -270,6 +273,20 @@ impl Candidate {
         }
     }
 
+    /// Returns the candidate with the p99 of what a log serves, if the load also reads: no log changes reads of the main
+    /// pool, which are the slowest.
+    #[must_use]
+    pub fn judged_as_log(self) -> Candidate {
+        if !self.has_files_to_read {
+            return self;
+        }
+        Candidate {
+            p99_us: self.p99_us_of_log.map(|it| it.0),
+            p99_us_by_seed: self.p99_us_of_log.and_then(|it| it.1),
+            ..self
+        }
+    }
+
     /// Checks whether it is known to meet all limits.
     pub fn is_met(&self) -> bool {
         self.meets == Some(true)
@@ -319,10 +336,10 @@ impl ChooseAnswer {
 }
 
 /// Returns a limit without a bound, which only reads p99.
-fn p99() -> Limit {
+fn p99(of: LimitScope) -> Limit {
     Limit {
         text: String::from("p99"),
-        of: LimitScope::All,
+        of,
         figure: LimitMetric::Percentile(99.0),
         bound: f64::INFINITY,
         unit: LimitMetric::Percentile(99.0).unit(),
@@ -399,8 +416,9 @@ fn measured(
         readings,
         iops: rounded(tally.iops()),
         iops_by_seed: iops_by_seed(&outcomes, &each, keeps_up),
-        p99_us: tally.reading(&p99(), None).value,
-        p99_us_by_seed: p99_by_seed(&outcomes),
+        p99_us: tally.reading(&p99(LimitScope::All), None).value,
+        p99_us_by_seed: p99_by_seed(&outcomes, LimitScope::All),
+        p99_us_of_log: p99_of_log(&tally, &outcomes),
         mean_us: slowest_mean_us(&tally),
         watts,
         iops_per_watt: watts
@@ -474,12 +492,25 @@ fn slowest_mean_us(tally: &Tally) -> Option<f64> {
 }
 
 /// Returns the range over seeds of p99 of the slowest direction.
-fn p99_by_seed(outcomes: &[Outcome]) -> Option<[f64; 2]> {
-    let of = |outcome| Tally::from_runs(&[outcome]).reading(&p99(), None).value;
-    let all: Option<Vec<f64>> = outcomes.iter().map(of).collect();
+fn p99_by_seed(outcomes: &[Outcome], of: LimitScope) -> Option<[f64; 2]> {
+    let one = |outcome| Tally::from_runs(&[outcome]).reading(&p99(of), None).value;
+    let all: Option<Vec<f64>> = outcomes.iter().map(one).collect();
     let all = all?;
     let least = all.iter().copied().min_by(f64::total_cmp)?;
     Some([least, all.iter().copied().max_by(f64::total_cmp)?])
+}
+
+/// Returns p99 of what a log serves, and its range over seeds: of syncs, or of writes if the load has no syncs.
+fn p99_of_log(tally: &Tally, outcomes: &[Outcome]) -> Option<(f64, Option<[f64; 2]>)> {
+    let has_syncs = tally
+        .latency_us(LimitScope::Sync, LimitMetric::Mean)
+        .is_some();
+    let of = match has_syncs {
+        true => LimitScope::Sync,
+        false => LimitScope::Write,
+    };
+    let value = tally.reading(&p99(of), None).value?;
+    Some((value, p99_by_seed(outcomes, of)))
 }
 
 /// Returns a rate for comparing candidates that ran at their own maximum: half of what the fastest reaches with every

@@ -77,8 +77,8 @@ const HOLDS: f64 = 0.9;
 
 /// Factors of the deficit of a candidate that lacks something that no figure makes good: a slot that it fits, and
 /// capacity or power-loss protection.
-const UNFIT: f64 = 1e4;
-const UNSAFE: f64 = 10.0;
+const UNFIT: f64 = 1e9;
+const UNSAFE: f64 = 1e3;
 
 impl Likeness {
     /// Returns the deficit, by which candidates are ordered: [`Likeness::lacks`], multiplied for each thing that no figure

@@ -22,6 +22,7 @@ pub(in crate::decide) fn of(
         iops_by_seed: [iops, iops],
         p99_us: Some(p99_us),
         p99_us_by_seed: None,
+        p99_us_of_log: None,
         mean_us: None,
         watts: None,
         iops_per_watt: None,
@@ -67,6 +68,29 @@ fn the_best_is_among_those_that_meet_and_are_known() {
     assert_eq!((best(Measure::Watt), best(Measure::Years)), (None, None));
     let order: Vec<&str> = answer.candidates.iter().map(|one| &*one.drive).collect();
     assert_eq!(order, ["cheap", "dear", "fast", "misses"]);
+}
+
+/// Reads of disks are slow with any log; what the log serves decides.
+#[test]
+fn a_log_is_judged_by_what_it_serves() {
+    let one = |drive: &str, log_us: f64| Candidate {
+        has_files_to_read: true,
+        p99_us_of_log: Some((log_us, None)),
+        ..of(drive, true, 200.0, 574_000.0, None)
+    };
+    let all = vec![one("none", 213_000.0), one("log", 110.0)];
+    let found = answer(all.clone(), Vec::new(), Measure::P99);
+    assert_eq!(found.best_by(Measure::P99).map(|it| it.ties.len()), Some(1));
+    let judged = all.into_iter().map(Candidate::judged_as_log).collect();
+    let found = answer(judged, Vec::new(), Measure::P99);
+    let best = found.best_by(Measure::P99).expect("p99 is known");
+    assert_eq!((&*best.drive, best.ties.len()), ("log", 0));
+    // A load that does not read is judged by all that it does.
+    let writes = Candidate {
+        has_files_to_read: false,
+        ..one("log", 110.0)
+    };
+    assert_eq!(writes.judged_as_log().p99_us, Some(574_000.0));
 }
 
 #[test]

@@ -158,6 +158,24 @@ fn a_cost_names_what_assumed_cycles_would_buy() {
     );
 }
 
+/// As `life` says of this drive and load: the cycles end long before the rating, which also ends within the term.
+#[test]
+fn cycles_are_named_if_the_rating_ends_within_the_term_too() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let job = "[w]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=16k\niodepth=8\nruntime=5s\ntime_based=1\n";
+    std::fs::write(folder.path().join("wr.fio"), job).expect("a folder of our own");
+    let asked = "choose 990pro-2000 --job wr.fio --rate 1TB/day --seeds 1";
+    let output = drivelab_in(folder.path(), &asked.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let words = text(&output.stdout);
+    let first = words.lines().next().unwrap_or_default();
+    assert!(
+        first.contains(" It uses up its assumed cycles after 30")
+            && first.contains(", its rating after 3.2"),
+        "{first}"
+    );
+}
+
 /// A SATA drive in a bay is not replaced by a module, whatever its figures.
 #[test]
 fn a_replacement_fits_the_slot() {

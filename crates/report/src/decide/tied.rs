@@ -340,19 +340,31 @@ pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
         }
         ([(one, 0.0)], _) => format!(" {} {WORN_OUT}.", with_member(one)),
         ([(one, years)], _) if best.ties.is_empty() => {
-            let who = subject(ends_first(one));
-            format!(" {who} {} of the {term} years{pause}.", wears_out(*years))
+            match candidate_cycles(one, *years) {
+                // Much earlier than the rating, which also ends within the term.
+                Some((member, used)) => format!(
+                    " {} {used}{pause}, its rating after {}.",
+                    subject(member),
+                    years_of(*years)
+                ),
+                None => {
+                    let who = subject(ends_first(one));
+                    format!(" {who} {} of the {term} years{pause}.", wears_out(*years))
+                }
+            }
         }
-        ([(one, years)], _) => {
-            format!(
+        ([(one, years)], _) => match by_cycles(one, *years) {
+            Some(used) => format!(" {used}{pause}, its rating after {}.", years_of(*years)),
+            None => format!(
                 " {} {} of the {term} years{pause}.",
                 with_member(one),
                 wears_out(*years)
-            )
-        }
+            ),
+        },
         (several, _) => {
             let each = several.iter().map(|(one, years)| match *years > 0.0 {
-                true => format!("{} after {}", with_member(one), years_of(*years)),
+                true => by_cycles(one, *years)
+                    .unwrap_or_else(|| format!("{} after {}", with_member(one), years_of(*years))),
                 false => format!("{} {WORN_OUT}", with_member(one)),
             });
             let each: Vec<String> = each.collect();
@@ -366,6 +378,17 @@ pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
             )
         }
     }
+}
+
+/// Returns the end of a candidate by its cycles, after its name, if that is much earlier than its rating, which ends after
+/// these years.
+fn by_cycles(one: &Candidate, years: f64) -> Option<String> {
+    let (member, used) = candidate_cycles(one, years)?;
+    let name = short(&one.drive);
+    Some(match member {
+        None => format!("{name} {used}"),
+        Some(member) => format!("{name} (its {}) {used}", short(member)),
+    })
 }
 
 /// Returns how many drives the cost contains, with the first end. If cycles decide that end much earlier than the rating,

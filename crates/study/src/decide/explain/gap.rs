@@ -62,7 +62,10 @@ impl RateGap {
         let is_far = facts.iops >= FAR * fastest.max(1e-9);
         // A disk that sorts a deep queue over a small range, or that caches writes, does many I/Os per turn.
         let turns = || over_turns(facts, drive).filter(|_| is_far);
-        let exceeds = over_interface(facts, interface).or_else(turns);
+        // The interface of a pool is that of its members, and several members carry more than one.
+        let is_pool = matches!(drive, DriveConfig::Pool(_));
+        let link = over_interface(facts, interface).filter(|_| !is_pool);
+        let exceeds = link.or_else(turns);
         RateGap {
             of_model: rounded(facts.iops / as_asked.max(1e-9)),
             beyond_model: is_far || exceeds.is_some(),
@@ -195,6 +198,17 @@ mod tests {
         assert!(!gap_of(1.7e6).beyond_model);
         let run = facts("randwrite", 450_000.0, 4096.0);
         assert!(!gap("970evo-1000", &run, &[36_100.0, 451_000.0]).beyond_model);
+    }
+
+    /// Four drives of PCIe 3.0 x4 carry 15.8 GB/s, and one carries 3.94 GB/s.
+    #[test]
+    fn a_pool_is_not_limited_by_the_interface_of_one_member() {
+        let iops = 13.6e9 / 1_048_576.0;
+        let run = facts("read", iops, 1_048_576.0);
+        let pool = gap("stripe(4*970evo-1000)", &run, &[iops]);
+        assert!(pool.exceeds.is_none() && !pool.beyond_model, "{pool:?}");
+        let alone = gap("970evo-1000", &run, &[iops]);
+        assert!(alone.exceeds.is_some(), "{alone:?}");
     }
 
     /// The model's link of an A2000 is its rating, 2 GB/s; four lanes of PCIe 3.0 carry 3.94 GB/s.

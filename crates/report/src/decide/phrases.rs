@@ -60,11 +60,24 @@ fn with_ample_room(request: &ChooseRequest, answer: &ChooseAnswer, ample: &Ample
         (true, None) => String::new(),
         (false, _) => conditions(request, false).unwrap_or_default(),
     };
+    let term = digits(request.years);
+    let (head, lasting) = match (count, ample.do_not_last) {
+        (1, _) => (
+            format!("the only one{of}"),
+            format!(" that lasts {term} years"),
+        ),
+        (_, 0) => (format!("the best of the {count}{of}"), String::new()),
+        _ => (
+            format!("the best of the {count}{of}"),
+            format!(" that last {term} years"),
+        ),
+    };
     if ample.busy.is_none() && !request.slo.limits.iter().any(|it| it.figure.is_latency()) {
-        let what = conditions(request, false).unwrap_or_default();
-        return format!("the best of the {count}{of} {what}");
+        let what = conditions(request, count == 1).unwrap_or_default();
+        let lasting = lasting.replacen(" that", " and", 1);
+        return format!("{head} {what}{lasting}");
     }
-    format!("the best of the {count}{of} with ample room {what}")
+    format!("{head} with ample room {what}{lasting}")
 }
 
 /// Returns limits and the rate, after "those": "within p99 < 1 ms at 50 k IOPS".

@@ -8,12 +8,14 @@
 //! - Without them, for other loads: all drives that keep up with a given rate, if no part of any of them is busy for more than a third of
 //!   the time. Queues then add little to the latency of the medium.
 //!
-//! These drives are ranked by power, or by years if the power of some is not known. Both shares are choices of this
+//! Of these, the drives that last the requested years are ranked by power, or by years if the power of some is not known: a
+//! drive of desktop computers is frugal and worn out after a year. If none lasts, years rank all. Both shares are choices of this
 //! project: a model from a data sheet may be wrong by a factor of two in p99. Not covered: logs, whose latency is the
 //! reason for buying them; traces; pools without limits on latency; any requested criterion.
 
 use serde::Serialize;
 
+use super::super::life::CyclesEnd;
 use super::{Candidate, ChooseRequest, Measure};
 use crate::review::results::{Measurement, rounded};
 
@@ -27,10 +29,22 @@ const BUSY: f64 = 1.0 / 3.0;
 pub struct AmpleRoom {
     /// Names of the drives.
     pub drives: Vec<String>,
+    /// Number of drives with as much room that do not last the requested years, if others do; left out if 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub do_not_last: usize,
     /// Ranking criterion.
     pub by: Measure,
     /// Utilisation of the busiest part of any of them; null with limits on latency, and for sequential writes.
     pub busy: Option<f64>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Checks whether a drive lasts these years, by its rating and by its cycles.
+fn lasts(one: &Candidate, years: f64) -> bool {
+    one.ends_within(years).is_none() && CyclesEnd::from_parts(&one.parts, years).is_none()
 }
 
 /// Returns the utilisation of the busiest part of a drive.
@@ -77,10 +91,24 @@ impl AmpleRoom {
             let busy = all?.into_iter().max_by(f64::total_cmp)?;
             (met().collect(), Some(rounded(busy)))
         };
-        let is_known = |by: &Measure| ample.iter().all(|one| by.value(one).is_some());
-        let by = [Measure::Watt, Measure::Years].into_iter().find(is_known)?;
-        (ample.len() > 1).then(|| AmpleRoom {
-            drives: ample.iter().map(|one| one.drive.clone()).collect(),
+        if ample.len() < 2 {
+            return None;
+        }
+        let all = ample.len();
+        let lasting: Vec<&Candidate> = ample
+            .iter()
+            .copied()
+            .filter(|one| lasts(one, request.years))
+            .collect();
+        let (ranked, order) = match lasting.is_empty() {
+            true => (ample, [Measure::Years, Measure::Watt]),
+            false => (lasting, [Measure::Watt, Measure::Years]),
+        };
+        let is_known = |by: &Measure| ranked.iter().all(|one| by.value(one).is_some());
+        let by = order.into_iter().find(is_known)?;
+        Some(AmpleRoom {
+            drives: ranked.iter().map(|one| one.drive.clone()).collect(),
+            do_not_last: all - ranked.len(),
             by,
             busy,
         })
@@ -174,6 +202,38 @@ mod tests {
         assert_eq!(found("", None, &idle), None, "at each drive's own maximum");
         let busy = [idle[0], ("b", 9_000.0, Some(3.0), 0.4)];
         assert_eq!(found("", Some(20.0), &busy), None);
+    }
+
+    /// The frugal drive is worn out before the requested years end; power ranks those that last.
+    #[test]
+    fn drives_that_last_come_before_frugal_ones() {
+        let request = request("p99<1ms", Some(20.0));
+        let one = |drive: &str, watts: f64, years: f64| {
+            let mut one = with(drive, 10.0, Some(watts), 0.1, &request.slo);
+            one.years = Some(years);
+            one.ends_after_years = Some(years);
+            one
+        };
+        let all = [
+            one("frugal", 1.0, 0.7),
+            one("lasts", 5.0, 8.8),
+            one("lasts too", 6.0, 17.6),
+        ];
+        let of = |some: &[Candidate]| AmpleRoom::from_candidates(&request, some);
+        let ample = of(&all).expect("three drives");
+        assert_eq!(ample.drives, ["lasts", "lasts too"]);
+        assert_eq!((ample.by, ample.do_not_last), (Measure::Watt, 1));
+        // One that lasts is the choice.
+        let ample = of(&all[..2]).expect("two drives");
+        assert_eq!(
+            (&ample.drives[..], ample.do_not_last),
+            (&["lasts".to_owned()][..], 1)
+        );
+        // If none lasts, years rank.
+        let short = [one("a", 1.0, 0.7), one("b", 5.0, 0.9)];
+        let ample = of(&short).expect("two drives");
+        assert_eq!((ample.by, ample.drives.len()), (Measure::Years, 2));
+        assert_eq!(ample.do_not_last, 0);
     }
 
     #[test]

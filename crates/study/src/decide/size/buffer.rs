@@ -181,7 +181,12 @@ pub fn write_buffer(
         })
         .filter(|(bytes, scaled)| *bytes as f64 / scaled.stretch >= LEAST as f64)
         .collect();
-    let steps = 2 + sizes.len().max(1).ilog2();
+    let halvings = sizes.len().max(1).ilog2();
+    let steps = match request.slo.limits.is_empty() {
+        true => 2 + halvings,
+        // The size that meets the limits may be another one.
+        false => 2 + 2 * halvings,
+    };
     let size_row = |at: usize, step: u32| -> Result<SizeResult, Problems> {
         let (bytes, scaled) = &sizes[at];
         let tell = part_of(go_on, step, steps);
@@ -198,9 +203,11 @@ pub fn write_buffer(
             ..meets
         })
     };
-    let rows = bisected(sizes.len(), &size_row, |row| {
-        row.never_pressed == Some(true) && row.meets
-    })?;
+    let rows = bisected(
+        sizes.len(),
+        &size_row,
+        &[&|row| row.never_pressed == Some(true), &|row| row.meets],
+    )?;
     let enough = since(&rows, |row| row.never_pressed == Some(true));
     Ok(SizeAnswer {
         buffer_rule: Some(BufferRule {
@@ -214,25 +221,36 @@ pub fn write_buffer(
     })
 }
 
-/// Returns the rows of the smallest and the largest size, and of those between them that a bisection needs to find the
-/// smallest size that is enough: a larger buffer never delays writes earlier. `of` returns the row of a size, and gets the
-/// number of rows before it.
+/// Condition of a row.
+type Enough<'a> = &'a dyn Fn(&SizeResult) -> bool;
+
+/// Returns the rows of the smallest and the largest size, and of those between them that bisections need to find, for each
+/// condition, the smallest size that is enough: a larger buffer never delays writes earlier. Each condition has a size of
+/// its own: a limit that no size meets says nothing on the others. `of` returns the row of a size, and gets the number of
+/// rows before it.
 fn bisected(
     sizes: usize,
     of: &dyn Fn(usize, u32) -> Result<SizeResult, Problems>,
-    is_enough: impl Fn(&SizeResult) -> bool,
+    conditions: &[Enough<'_>],
 ) -> Result<Vec<SizeResult>, Problems> {
     let mut rows = BTreeMap::new();
     if sizes == 0 {
         return Ok(Vec::new());
     }
-    let (mut below, mut above) = (0, sizes - 1);
-    for at in [below, above] {
+    for at in [0, sizes - 1] {
         if !rows.contains_key(&at) {
             rows.insert(at, of(at, rows.len() as u32)?);
         }
     }
-    if !is_enough(&rows[&below]) && is_enough(&rows[&above]) {
+    for is_enough in conditions {
+        // The smallest size that ran at and above which all sizes that ran are enough.
+        let known = rows.iter().rev().take_while(|(_, row)| is_enough(row));
+        let Some(mut above) = known.last().map(|(at, _)| *at) else {
+            continue;
+        };
+        let Some(mut below) = rows.range(..above).next_back().map(|(at, _)| *at) else {
+            continue;
+        };
         while above - below > 1 {
             let middle = usize::midpoint(below, above);
             let row = of(middle, rows.len() as u32)?;
@@ -301,8 +319,9 @@ mod tests {
 
     use super::*;
 
-    /// Returns the sizes that run, if sizes at and above `enough` are enough.
-    fn tried(sizes: usize, enough: usize) -> (Vec<u64>, usize) {
+    /// Returns the sizes that run, if sizes at and above `enough` never delay writes and those at and above `meets` meet the
+    /// limits.
+    fn tried_with(sizes: usize, enough: usize, meets: usize) -> (Vec<u64>, usize) {
         let count = std::cell::Cell::new(0);
         let of = |at: usize, step: u32| {
             assert_eq!(step as usize, count.replace(count.get() + 1));
@@ -316,12 +335,39 @@ mod tests {
                 hits: None,
                 hits_by_arithmetic: None,
                 readings: Vec::new(),
-                meets: true,
+                meets: at >= meets,
             })
         };
-        let rows = bisected(sizes, &of, |row| row.never_pressed == Some(true));
+        let rows = bisected(
+            sizes,
+            &of,
+            &[&|row| row.never_pressed == Some(true), &|row| row.meets],
+        );
         let rows = rows.expect("no problem");
         (rows.iter().map(|row| row.bytes).collect(), count.get())
+    }
+
+    /// As [`tried_with`], without limits.
+    fn tried(sizes: usize, enough: usize) -> (Vec<u64>, usize) {
+        tried_with(sizes, enough, 0)
+    }
+
+    /// A limit that no size meets, or only a large one, does not hide the size that never delays writes.
+    #[test]
+    fn each_condition_has_a_size_of_its_own() {
+        let never = 99;
+        for (enough, meets) in [(2, never), (2, 4), (4, 1), (3, 3), (0, 2), (never, 2)] {
+            let (rows, runs) = tried_with(6, enough, meets);
+            assert!(rows.is_sorted() && rows.len() == runs, "{rows:?}");
+            for boundary in [enough, meets].into_iter().filter(|it| (1..6).contains(it)) {
+                let pair = [boundary as u64 - 1, boundary as u64];
+                assert!(
+                    pair.iter().all(|at| rows.contains(at)),
+                    "{enough} {meets} {rows:?}"
+                );
+            }
+        }
+        assert_eq!(tried_with(6, never, never).0, [0, 5]);
     }
 
     #[test]

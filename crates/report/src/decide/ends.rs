@@ -16,7 +16,8 @@ pub(super) fn early_end(end: Option<&FirstEnd>, drive: &str) -> Option<String> {
         let member = member.as_deref().filter(|member| *member != drive);
         member.map_or_else(|| String::from("it"), short)
     };
-    let cycles = end.and_then(|end| end.cycles.as_ref());
+    // In a pool, one member may end by its rating before another one by its cycles.
+    let cycles = end.and_then(|end| end.cycles.as_ref().filter(|it| it.years < end.years));
     if let Some(cycles) = cycles.filter(|cycles| !lasts(cycles.years, TERM)) {
         return Some(format!(
             "{} {} without pause",
@@ -135,5 +136,33 @@ pub(super) fn duration_of(days: f64) -> String {
         days if days >= 730.0 => years_of(days / 365.0),
         days if days >= 3.0 => format!("{} days", digits(days)),
         days => duration(days * 86_400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The capacity tier is written up after 173 days, the cycles of the cache after 2 years.
+    #[test]
+    fn the_member_that_ends_first_is_named_whatever_ends_it() {
+        let end = |years: f64| FirstEnd {
+            member: Some(String::from("capacity")),
+            years,
+            cycles: Some(CyclesEnd {
+                member: Some(String::from("cache")),
+                years: 2.0,
+                kind: "assumed",
+            }),
+        };
+        assert_eq!(
+            early_end(Some(&end(173.0 / 365.0)), "pool").as_deref(),
+            Some("capacity reaches its rated endurance after 173 days without pause")
+        );
+        let later = early_end(Some(&end(4.5)), "pool").expect("an end within the term");
+        assert!(
+            later.starts_with("cache uses up its assumed cycles after 2 years"),
+            "{later}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use clap::Parser;
 use serde_json::{Map, Value, json};
 use study::ask::repeat::Face;
-use study::ask::{Ask, CheckRequest, DriveSpec, Fill, Max, Mix, Odds, defaults, repeat};
+use study::ask::{Ask, CheckRequest, DriveSpec, Fill, Life, Max, Mix, Odds, defaults, repeat};
 
 use crate::{Cli, Verb};
 
@@ -234,6 +234,63 @@ fn odds_is_parsed_with_its_defaults_and_repeated() {
             "seed": [1, 2],
         }),
     });
+}
+
+/// Checks `life` with one of the loads that exclude each other; fields that do not belong to the load are never given.
+fn life_holds(shortest: &'static [&'static str], given: Value, also: Value) {
+    let mut values = json!({
+        "load": [null], "job": [null], "trace": [null], "users": [null], "rate": [null], "writes": [null],
+        "rw": ["randwrite", "write"],
+        "bs": ["4k", "32k"],
+        "years": [0.5, 5.0, 100.0],
+        "runtime": ["500ms", "2 s"],
+        "host": ["linux", "xeon-2017"],
+        "state": ["auto", "fresh"],
+        "seed": [1, 2],
+        "seeds": [1, 3],
+    });
+    let all = values.as_object_mut().expect("fields");
+    for (key, drawn) in also.as_object().expect("fields") {
+        all.insert(key.clone(), drawn.clone());
+    }
+    for (key, given) in given.as_object().expect("fields") {
+        all.insert(key.clone(), json!([given]));
+    }
+    holds::<Life>(&Question {
+        parsed: |verb| match verb {
+            Verb::Life(args) => Some(Life::from(&**args)),
+            _ => None,
+        },
+        shortest,
+        given,
+        values,
+    });
+}
+
+#[test]
+fn life_is_parsed_with_its_defaults_and_repeated() {
+    let rates = json!(["50k", "300MB/s", "2TB/day"]);
+    life_holds(DRIVE, json!({}), json!({}));
+    life_holds(
+        &["p4800x-375", "--load", "kvcache"],
+        json!({ "load": "kvcache" }),
+        json!({ "users": [1, 10_000_000] }),
+    );
+    life_holds(
+        &["p4800x-375", "--job", "my job.fio"],
+        json!({ "job": "my job.fio" }),
+        json!({ "rate": rates }),
+    );
+    life_holds(
+        &["p4800x-375", "--trace=-t.csv"],
+        json!({ "trace": "-t.csv" }),
+        json!({}),
+    );
+    life_holds(
+        &["p4800x-375", "--writes", "1DWPD"],
+        json!({ "writes": "1DWPD" }),
+        json!({}),
+    );
 }
 
 #[test]

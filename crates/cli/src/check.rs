@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use study::ask::{CheckRequest, defaults};
 use study::decide::check;
 
+use crate::answer::Output;
 use crate::drive::DriveArgs;
 use crate::failure::Failure;
 use crate::idle::note_on_power_states;
-use crate::limit::Output;
 use crate::seed::SeedArg;
 use crate::state::{State, name_of, note_on_heat};
 

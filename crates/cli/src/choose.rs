@@ -8,9 +8,11 @@ use catalogue::DriveSheet;
 use clap::ValueEnum;
 use lab::Lab;
 use report::decide::view;
+use study::ask::defaults;
 use study::decide::choose::{self, Candidate, ChooseRequest, Measure, Unfit};
 use study::decide::feasibility;
 use study::decide::half_rate::{self, HalfRate};
+use study::decide::life::years;
 use study::decide::likeness::{self, Replacements};
 use study::decide::named;
 use study::decide::price_list;
@@ -22,11 +24,10 @@ use study::decide::work::{Load, counted_for};
 use study::decide::zilstat::ZilStatistics;
 use text::problem::{Problem, Problems};
 
+use crate::answer::{self, collect_problems};
 use crate::drive::DriveArgs;
 use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
-use crate::life::years;
-use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
 use crate::memory;
 use crate::output;
@@ -116,7 +117,7 @@ pub(crate) struct Args {
     by: Option<RankingCriterion>,
 
     /// Required lifetime of drives in years, and the years for which power is paid
-    #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = years)]
+    #[arg(long, value_name = "YEARS", default_value_t = defaults::YEARS, value_parser = years)]
     years: f64,
 
     /// Your prices, in a TOML file, or in a price list whose name ends in .csv
@@ -267,7 +268,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     answer.syncs = syncs;
     let view = view::choose(&request, &answer, like.as_ref(), by);
-    stop.results(|| limit::show(&view, args.json, &args.csv, &args.output))?;
+    stop.results(|| answer::show(&view, args.json, &args.csv, &args.output))?;
     let is_met = likeness::is_met(&answer.candidates, like.as_ref());
     let none = || Failure::Verdict(String::from("no drive is within all limits"));
     is_met.then_some(()).ok_or_else(none)

@@ -12,10 +12,10 @@ use study::decide::explain::steadiness;
 use text::problem::Problems;
 use text::{bounded, foreign};
 
+use crate::answer::{self, collect_problems};
 use crate::drive::{DriveArgs, DrivesAndFiles, load, sort};
 use crate::failure::{Failure, on_command_line};
 use crate::idle::note_on_power_states;
-use crate::limit::{self, collect_problems};
 use crate::output;
 use crate::progress::Progress;
 use crate::seed::SeedArg;
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish();
     problems.or(())?;
     stop.results(|| {
-        limit::show(
+        answer::show(
             &view::explain(request.as_ref(), &answers),
             args.json,
             &args.csv,

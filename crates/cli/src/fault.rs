@@ -9,7 +9,7 @@ use text::bounded;
 use text::problem::Problems;
 use workload::faults::FaultLine;
 
-use crate::limit::collect_problems;
+use crate::answer::collect_problems;
 use crate::output::remark;
 
 /// Faults of drives in a run.

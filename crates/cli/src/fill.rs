@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use study::ask::{Fill, defaults};
 use study::decide::fill;
 
+use crate::answer::Output;
 use crate::drive::DriveArgs;
 use crate::failure::Failure;
-use crate::limit::Output;
 use crate::seed::SeedArg;
 
 /// How long writes stay fast: GB and seconds until a drive slows down, the rate after it, how it recovers

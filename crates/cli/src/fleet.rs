@@ -11,7 +11,6 @@ use text::problem::Problems;
 use text::quantity::{Bytes, quantity};
 
 use crate::failure::{Failure, on_command_line};
-use crate::limit;
 use crate::output;
 
 /// Maximum size of a file: SMART data of tens of thousands of drives.
@@ -73,7 +72,7 @@ pub(crate) fn run(asked: &FleetOptions<'_>) -> Result<(), Failure> {
         }
     }
     let answer = fleet::fleet(dumps, unread.clone(), asked.ratings, &catalogue::drives()?)?;
-    limit::show(&view::fleet(&answer), asked.json, asked.csv, asked.page)?;
+    crate::answer::show(&view::fleet(&answer), asked.json, asked.csv, asked.page)?;
     // The drives that could be read are answered; the exit code says that some are missing.
     unread.or(())?;
     let Some(years) = asked.years else {

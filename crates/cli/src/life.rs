@@ -3,29 +3,26 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use catalogue::DriveSheet;
-use lab::Lab;
 use report::csv;
-use report::decide::{self, view};
+use report::decide;
+use study::ask::{Life, defaults};
 use study::decide::fleet::UserRating;
 use study::decide::life;
 use study::decide::named;
 use study::decide::rate::OfferedRate;
 use study::decide::table_of_s3::table_of_s3;
-use study::decide::work::{Conditions, Load, counted_for};
 use study::decide::writing::WriteAmount;
 use text::problem::Problems;
 
+use crate::answer::{Output, all, written};
 use crate::drive::DriveArgs;
-use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
 use crate::fleet;
 use crate::idle::note_on_power_states;
-use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
 use crate::memory;
-use crate::output::{self, write_whole};
-use crate::stop::ImmediateStop;
+use crate::output::{self, remark, write_whole};
+use crate::state::{name_of, note_on_heat};
 
 /// Lifetime of drives at a load: years to the rated endurance, write amplification, Percentage Used
 #[derive(clap::Args)]
@@ -56,23 +53,23 @@ pub(crate) struct Args {
     load: LoadArgs,
 
     /// Total rate of the load on every drive: 50k (IOPS) or 300MB/s [default: each drive's own maximum]
-    #[arg(long, value_name = "RATE", value_parser = OfferedRate::read, conflicts_with_all = ["trace", "users", "writes"])]
-    rate: Option<OfferedRate>,
+    #[arg(long, value_name = "RATE", value_parser = |text: &str| written(text, OfferedRate::read), conflicts_with_all = ["trace", "users", "writes"])]
+    rate: Option<String>,
 
     /// Write rate: bytes per second or per day (100MB/s, 2TB/day), or drive writes per day (1DWPD)
-    #[arg(long, value_name = "RATE", value_parser = WriteAmount::read, conflicts_with_all = ["job", "trace", "load"])]
-    writes: Option<WriteAmount>,
+    #[arg(long, value_name = "RATE", value_parser = |text: &str| written(text, WriteAmount::read), conflicts_with_all = ["job", "trace", "load"])]
+    writes: Option<String>,
 
     /// Pattern of --writes, as in fio: write or randwrite
-    #[arg(long, value_name = "RW", default_value = "randwrite", value_parser = ["write", "randwrite"])]
+    #[arg(long, value_name = "RW", default_value = defaults::WRITES_RW, value_parser = ["write", "randwrite"])]
     rw: String,
 
     /// Block size of --writes, as in fio
-    #[arg(long, value_name = "SIZE", default_value = "4k")]
+    #[arg(long, value_name = "SIZE", default_value = defaults::BS)]
     bs: String,
 
     /// Required lifetime in years [default: 5; none with --smart]
-    #[arg(long, value_name = "YEARS", value_parser = years)]
+    #[arg(long, value_name = "YEARS", value_parser = life::years)]
     years: Option<f64>,
 
     /// SMART data of real drives (JSON or text of smartctl or nvme-cli; - for standard input): lifetime of each at its
@@ -104,19 +101,6 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Default of `--years`.
-const YEARS: f64 = 5.0;
-
-/// Parses a number of years.
-pub(crate) fn years(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('y').parse::<f64>() {
-        Ok(years) if years > 0.0 && years <= 100.0 => Ok(years),
-        _ => Err(String::from(
-            "a number of years above 0, at most 100, such as 5",
-        )),
-    }
-}
-
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(text) = args.load.print_load.as_deref().and_then(named::text) {
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
@@ -134,34 +118,55 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             page: &args.output,
         });
     }
-    let years = args.years.unwrap_or(YEARS);
-    let (drives, conditions) = read(args)?;
+    if !args.tbw.is_empty() {
+        let what = "--tbw is for real drives, whose SMART data --smart reads";
+        let problem = on_command_line(what, "name their files with --smart");
+        return Err(Problems(vec![problem]).into());
+    }
+    let output = Output {
+        json: args.json,
+        csv: &args.csv,
+        page: &args.output,
+    };
+    let inputs = [args.load.job.as_deref(), args.load.trace.as_deref()];
+    let inputs: Vec<_> = inputs.into_iter().flatten().collect();
+    let resolved = output.resolve(&Life::from(args), &inputs)?;
+    args.drives.note_on(&args.arguments, &resolved.drives);
+    for warning in &resolved.warnings {
+        remark("warning", warning);
+    }
+    note_on_power_states(&resolved.drives, &resolved.conditions.host);
+    note_on_heat(&args.drives.settings());
+    if resolved.loads.iter().any(Option::is_some) {
+        args.load.state.answered(|_| resolved.conditions.state);
+    }
     args.drives.note_on_years();
-    let stop = ImmediateStop::on_signals()?;
-    let lab = Lab::new();
-    let results = map_drives(
-        &drives,
-        |(drive, _)| &drive.id,
-        |(drive, load), go_on| {
-            if load.is_some() {
-                memory::check(drive)?;
-            }
-            life::life(drive, load.as_ref(), years, &conditions, &lab, go_on)
-        },
-    );
-    let answers = limit::all(drives.iter().map(|(drive, _)| &*drive.id).zip(results))?;
-    let view = view::life(&answers, &conditions);
-    stop.results(|| limit::show(&view, args.json, &args.csv, &args.output))?;
-    let short = answers
-        .iter()
-        .filter(|answer| answer.lasts() == Some(false));
-    let short: Vec<&str> = short.map(|answer| &*answer.drive).collect();
-    match short.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Verdict(format!(
-            "{}: not {years} years",
-            short.join(", "),
-        ))),
+    let runs = resolved.drives.iter().zip(&resolved.loads);
+    let runs = runs.filter(|(_, load)| load.is_some());
+    all(runs.map(|(drive, _)| (&*drive.id, memory::check(drive))))?;
+    output.answer::<Life>(&resolved)
+}
+
+impl From<&Args> for Life {
+    fn from(args: &Args) -> Life {
+        let load = args.load.spec();
+        Life {
+            drives: args.drives.specs(&args.arguments),
+            load: load.load,
+            job: load.job,
+            trace: load.trace,
+            users: load.users,
+            rate: args.rate.clone(),
+            writes: args.writes.clone(),
+            rw: args.rw.clone(),
+            bs: args.bs.clone(),
+            years: args.years.unwrap_or(defaults::YEARS),
+            runtime: args.load.runtime.clone(),
+            host: args.load.host.clone(),
+            state: name_of(args.load.state),
+            seed: args.load.seed.seed,
+            seeds: args.load.seeds,
+        }
     }
 }
 
@@ -181,60 +186,4 @@ fn published(args: &Args) -> Result<(), Failure> {
         false => writeln!(out, "{}", decide::life::table_of_s3(&rows, output::width()))?,
     }
     Ok(())
-}
-
-/// Returns the load at this rate. Without a load there is nothing that could have a rate.
-fn at_rate(load: Option<Load>, rate: OfferedRate, problems: &mut Problems) -> Option<Load> {
-    let Some(load) = load else {
-        if problems.0.is_empty() {
-            let help = "name a load: --load oltp or --job FILE; for writes alone, --writes 100MB/s";
-            problems
-                .0
-                .push(on_command_line("--rate: there is no load", help));
-        }
-        return None;
-    };
-    collect_problems(load.at_rate(rate), problems)
-}
-
-/// Drives, each with its load: drive writes per day are another rate on each.
-type DriveLoads = Vec<(DriveSheet, Option<Load>)>;
-
-fn read(args: &Args) -> Result<(DriveLoads, Conditions), Problems> {
-    let mut problems = Problems::default();
-    let drives = args.drives.read(&args.arguments, &mut problems);
-    let (load, mut conditions) = args.load.read(counted_for(drives.iter()), &mut problems);
-    note_on_power_states(&drives, &conditions.host);
-    if !args.tbw.is_empty() {
-        problems.0.push(on_command_line(
-            "--tbw is for real drives, whose SMART data --smart reads",
-            "name their files with --smart",
-        ));
-    }
-    let state = args.load.state;
-    state.check(&args.drives.settings(), &mut problems);
-    let load = match args.rate {
-        Some(rate) => at_rate(load, rate, &mut problems),
-        None => load,
-    };
-    let with_load = |drive: DriveSheet| {
-        let load = match args.writes {
-            Some(writes) => {
-                let load = writes.load(&drive, &args.rw, &args.bs, args.load.runtime);
-                collect_problems(load, &mut problems)
-            }
-            None => load.clone(),
-        };
-        (drive, load)
-    };
-    let drives: DriveLoads = drives.into_iter().map(with_load).collect();
-    // All of them are of one pattern.
-    if let Some(load) = drives.iter().find_map(|(_, load)| load.as_ref()) {
-        conditions.state = args.load.state_before(load);
-    }
-    let inputs = [args.load.job.as_deref(), args.load.trace.as_deref()];
-    let inputs: Vec<_> = inputs.into_iter().flatten().collect();
-    let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
-    problems.0.extend(output::problems(&outputs, &inputs).0);
-    problems.or((drives, conditions))
 }

@@ -8,6 +8,7 @@
 #![warn(clippy::print_stdout)]
 
 mod act;
+mod answer;
 #[cfg(test)]
 mod asked;
 mod bench_target;
@@ -30,7 +31,6 @@ mod idle;
 mod interval;
 mod lab_page;
 mod life;
-mod limit;
 mod load;
 mod man;
 mod max;

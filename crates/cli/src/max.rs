@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use study::ask::{Max, defaults};
 
+use crate::answer::{Output, key_value};
 use crate::drive::DriveArgs;
 use crate::failure::Failure;
 use crate::idle::note_on_power_states;
-use crate::limit::{Output, key_value};
 use crate::seed::SeedArg;
 use crate::state::{Begin, name_of, note_on_heat};
 

@@ -23,8 +23,8 @@ use text::problem::{Place, Problem, Problems};
 use text::quantity::quantity;
 use text::terminal::paragraph;
 
+use crate::answer::quoted;
 use crate::failure::{Failure, write_stderr};
-use crate::limit::quoted;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::size;

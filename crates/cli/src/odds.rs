@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use study::ask::Odds;
 use study::decide::odds;
 
+use crate::answer::{Output, written};
 use crate::drive::DriveArgs;
 use crate::failure::Failure;
-use crate::limit::{Output, written};
 use crate::seed::SeedArg;
 
 /// Odds of data loss: how often drives fail, how long a rebuild takes, and how often a pool then loses data

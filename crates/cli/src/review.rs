@@ -7,23 +7,21 @@ use std::path::{Path, PathBuf};
 
 use lab::Lab;
 use report::{csv, page};
+use study::ask::load::{job_file, trace_file};
 use study::fit::MeasuredRun;
 use study::measure::StepFigures;
 use study::review::sensitivity::sensitivity;
-use study::review::{self, Event, Review, ReviewRequest, Suite, UserWorkload, Workload, summary};
-use text::bounded;
+use study::review::{self, Event, Review, ReviewRequest, Suite, summary};
 use text::problem::{Problem, Problems};
 use text::terminal::paragraph;
 use text::words::listed;
-use workload::fio::{self, Surroundings};
-use workload::trace;
 
+use crate::answer::collect_problems;
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
 use crate::fit;
 use crate::heat::HeatArgs;
-use crate::limit::collect_problems;
-use crate::output::{self, write_whole};
+use crate::output::{self, remark, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::stop::ImmediateStop;
@@ -274,19 +272,20 @@ fn read(args: &Args) -> Result<ReviewRequest, Problems> {
         }
     };
     let mut yours = Vec::new();
-    let processors = host.as_ref().map_or(1, |host| u32::from(host.config.cores));
+    let processors = host.as_ref().map_or(1, |host| host.config.cores);
     for path in &args.jobs {
         match job_file(path, processors) {
-            Ok(one) => yours.push(one),
+            Ok((jobs, warnings)) => {
+                for warning in &warnings {
+                    remark("warning", warning);
+                }
+                yours.push(jobs);
+            }
             Err(all) => problems.0.extend(all.0),
         }
     }
-    for path in &args.traces {
-        match trace_file(path) {
-            Ok(one) => yours.push(one),
-            Err(all) => problems.0.extend(all.0),
-        }
-    }
+    let traces = args.traces.iter();
+    yours.extend(traces.filter_map(|path| collect_problems(trace_file(path), &mut problems)));
     if args.only_jobs && args.jobs.is_empty() && args.traces.is_empty() {
         let what = "--only-jobs: there is no job";
         let help = "--job FILE or --trace FILE";
@@ -323,44 +322,6 @@ fn read(args: &Args) -> Result<ReviewRequest, Problems> {
         }),
         _ => Err(problems),
     }
-}
-
-pub(crate) fn job_file(path: &Path, processors: u32) -> Result<UserWorkload, Problems> {
-    let origin = path.display().to_string();
-    let text = bounded::text(path, bounded::WRITTEN)
-        .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
-    let surroundings = Surroundings {
-        environment: &|name| std::env::var(name).ok(),
-        read: &|path| bounded::bytes(path, bounded::WRITTEN),
-        processors,
-    };
-    let set = fio::read_text(&origin, &text, &surroundings)?;
-    for warning in &set.warnings {
-        output::remark("warning", &format!("{origin}: {warning}"));
-    }
-    Ok(UserWorkload {
-        source: origin,
-        text,
-        workload: Workload::Jobs(set.jobs),
-    })
-}
-
-pub(crate) fn trace_file(path: &Path) -> Result<UserWorkload, Problems> {
-    let trace = trace::read(path, &trace::Options::default())?;
-    Ok(UserWorkload {
-        source: path.display().to_string(),
-        text: format!(
-            "{} requests ({}), {}; addresses beyond the end of a drive are wrapped",
-            trace.records.len(),
-            trace.format.name,
-            if trace.timed {
-                "at their recorded times"
-            } else {
-                "in sequence, because the trace has no times"
-            }
-        ),
-        workload: Workload::Trace(trace.into()),
-    })
 }
 
 /// Returns problems that would prevent writing the page, or the data next to it.

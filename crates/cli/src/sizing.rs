@@ -16,11 +16,11 @@ use study::review::Workload;
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
+use crate::answer::{self, collect_problems};
 use crate::choose::no_log;
 use crate::drive::{DriveArgs, load as load_drive};
 use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
-use crate::limit::{self, collect_problems};
 use crate::load::LoadArgs;
 use crate::output;
 use crate::profile::profile;
@@ -207,9 +207,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             (None, Workload::Jobs(_)) => Err(no_trace()),
         },
     );
-    let answers = limit::all(pools.iter().map(|(name, _)| &**name).zip(results))?;
+    let answers = answer::all(pools.iter().map(|(name, _)| &**name).zip(results))?;
     stop.results(|| {
-        limit::show(
+        answer::show(
             &view::size(&request, &answers),
             args.json,
             &args.csv,

@@ -5,7 +5,9 @@ use pyo3::prelude::*;
 use report::decide::AnswerDisplay;
 use serde_json::{Map, Value};
 use study::ask::repeat::Face;
-use study::ask::{self, AnswerListener, Ask, CheckRequest, Fill, Max, Mix, Odds, ResolvedRequest};
+use study::ask::{
+    self, AnswerListener, Ask, CheckRequest, Fill, Life, Max, Mix, Odds, ResolvedRequest,
+};
 use text::problem::Problems;
 
 use crate::decide::Answer;
@@ -24,6 +26,7 @@ pub(crate) fn defaults(name: &str) -> PyResult<String> {
         Fill::NAME => json::<Fill>(),
         CheckRequest::NAME => json::<CheckRequest>(),
         Odds::NAME => json::<Odds>(),
+        Life::NAME => json::<Life>(),
         _ => return Err(raised(unknown(name))),
     };
     Ok(fields.to_string())
@@ -44,6 +47,7 @@ pub(crate) fn answer(
         Fill::NAME => answered::<Fill>,
         CheckRequest::NAME => answered::<CheckRequest>,
         Odds::NAME => answered::<Odds>,
+        Life::NAME => answered::<Life>,
         _ => return Err(raised(unknown(name))),
     };
     answer(py, &drives, fields)
@@ -64,6 +68,7 @@ pub(crate) fn repeated(name: &str, drives: Vec<Drive>, fields: &str) -> PyResult
         Fill::NAME => both::<Fill>,
         CheckRequest::NAME => both::<CheckRequest>,
         Odds::NAME => both::<Odds>,
+        Life::NAME => both::<Life>,
         _ => return Err(raised(unknown(name))),
     };
     both(&drives, fields).map_err(raised)

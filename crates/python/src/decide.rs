@@ -1,14 +1,14 @@
-//! Questions on choosing, sizing and operating drives: `max`, `life`, `choose`.
+//! Answers to questions, and the question `choose`.
 
 use std::path::{Path, PathBuf};
 
-use catalogue::HostSheet;
 use lab::{Lab, Start, to_the_end};
 use model::Span;
 use pyo3::prelude::*;
 use report::csv;
 use report::decide::view::{self, AnswerView};
 use study::ask::all;
+use study::ask::load::{LoadSpec, NamedLoad};
 use study::decide::choose::{self, Candidate, Measure, Unfit};
 use study::decide::likeness::{self, Replacements};
 use study::decide::price_list::read_prices;
@@ -16,9 +16,7 @@ use study::decide::prices::Prices;
 use study::decide::rate::OfferedRate;
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load, counted_for};
-use study::decide::writing::WriteAmount;
-use study::decide::{feasibility, half_rate, life, named};
-use study::review::{UserWorkload, Workload};
+use study::decide::{feasibility, half_rate};
 use text::problem::Problems;
 
 use crate::drive::{Drive, host, sheets};
@@ -140,52 +138,20 @@ pub(crate) enum LoadArgument {
     Trace(PathBuf),
 }
 
-/// A trace as a load.
-fn of_trace(path: &Path) -> Result<Load, Problems> {
-    let trace = workload::trace::read(path, &workload::trace::Options::default())?;
-    Ok(Load::new(UserWorkload {
-        source: path.display().to_string(),
-        text: format!("{} requests ({})", trace.records.len(), trace.format.name),
-        workload: Workload::Trace(trace.into()),
-    }))
-}
-
 impl LoadArgument {
-    pub(crate) fn read(&self, host: &HostSheet, runtime: Span) -> Result<Load, Problems> {
-        let load = match self {
-            LoadArgument::Trace(path) => of_trace(path)?,
-            LoadArgument::Jobs(jobs) => Load::new(jobs.load(host.config.cores)?),
-            LoadArgument::Named(name) => {
-                let unknown = || {
-                    let names: Vec<&str> = named::names().collect();
-                    let what = format!("load: there is no load `{name}`");
-                    of_argument(
-                        what,
-                        format!("drivelab.fio(...), or one of {}", names.join(", ")),
-                    )
-                };
-                let load = named::load(name).ok_or_else(unknown)??;
-                load.counted_longer(runtime)
-            }
+    /// Returns the load as requests have it.
+    pub(crate) fn spec(self, users: Option<u32>, runtime: Span) -> LoadSpec {
+        let mut spec = LoadSpec {
+            users,
+            runtime: Some(runtime),
+            ..LoadSpec::default()
         };
-        Ok(load.at_most(runtime))
-    }
-
-    /// The load at the rate of its users, if a number of users is given.
-    fn of_users(&self, load: Load, users: Option<u32>) -> Result<Load, Problems> {
-        match (self, users) {
-            (_, None) => Ok(load),
-            (_, Some(0)) => Err(of_argument("users: 0 users have no load", "1 or more")),
-            (LoadArgument::Named(name), Some(users)) => {
-                let rate = named::rate_of_users(name, f64::from(users));
-                let wrong = |what| of_argument(format!("users: {what}"), "leave users out");
-                load.at_rate(rate.map_err(wrong)?)
-            }
-            (LoadArgument::Jobs(_) | LoadArgument::Trace(_), Some(_)) => {
-                let what = "users: the load has no name";
-                Err(of_argument(what, "a load with users, such as \"kvcache\""))
-            }
+        match self {
+            LoadArgument::Jobs(Jobs(jobs)) => spec.load = Some(NamedLoad::Jobs(jobs)),
+            LoadArgument::Named(name) => spec.load = Some(NamedLoad::Name(name)),
+            LoadArgument::Trace(path) => spec.trace = Some(path),
         }
+        spec
     }
 }
 
@@ -199,79 +165,6 @@ pub(crate) fn runtime(text: Option<&str>, usual: Span, problems: &mut Problems) 
             .extend(of_argument(format!("runtime: {what}"), help).0);
         usual
     })
-}
-
-/// Writes at a rate: how much, as fio's `rw`, and in which blocks.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct WriteRate {
-    rate: String,
-    rw: String,
-    bs: String,
-}
-
-/// Returns the lifetime of drives.
-#[pyfunction]
-#[pyo3(name = "life", signature = (drives, load, users, writes, years, runtime, around, repeats))]
-#[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
-pub(crate) fn lasting(
-    py: Python<'_>,
-    drives: Vec<Drive>,
-    load: Option<LoadArgument>,
-    users: Option<u32>,
-    writes: Option<WriteRate>,
-    years: f64,
-    runtime: Option<&str>,
-    around: AnswerConditions,
-    repeats: &str,
-) -> PyResult<Answer> {
-    let mut problems = Problems::default();
-    let mut conditions = around.read(&mut problems);
-    check_years(years, &mut problems);
-    let usual = counted_for(sheets(&drives));
-    let most = self::runtime(runtime, usual, &mut problems);
-    let load = load.and_then(|asked| {
-        let read = asked.read(&conditions.host, most);
-        collect_problems(
-            read.and_then(|load| asked.of_users(load, users)),
-            &mut problems,
-        )
-    });
-    let writing = writes.as_ref().map(|asked| {
-        let read = WriteAmount::read(&asked.rate);
-        read.map_err(|help| of_argument(format!("writes: {}", asked.rate), help))
-    });
-    let writing = writing.and_then(|read| collect_problems(read, &mut problems));
-    let of_drive = |drive: &Drive| match (writing, &writes) {
-        (Some(writing), Some(asked)) => {
-            let length = runtime.map(|_| most);
-            let load = writing.load(&drive.sheet, &asked.rw, &asked.bs, length);
-            collect_problems(load, &mut problems)
-        }
-        _ => load.clone(),
-    };
-    let loads: Vec<Option<Load>> = drives.iter().map(of_drive).collect();
-    let start = around.start(&drives, &mut problems);
-    if let Some(load) = loads.iter().flatten().next() {
-        conditions.state = load.begins(start);
-    }
-    problems.or(()).map_err(raised)?;
-    let results = away(py, |stop| {
-        let lab = Lab::new();
-        let one = |(drive, load): (&Drive, &Option<Load>)| {
-            stop.or_leave();
-            let load = load.as_ref();
-            let lasts = life::life(&drive.sheet, load, years, &conditions, &lab, &to_the_end);
-            (drive.sheet.id.clone(), lasts)
-        };
-        drives.iter().zip(&loads).map(one).collect()
-    })?;
-    let answers = collect_results(results)?;
-    Ok(Answer::new(
-        &view::life(&answers, &conditions),
-        answers.iter().all(|answer| answer.lasts() != Some(false)),
-        repeats,
-    ))
 }
 
 /// Checks a number of years.
@@ -452,11 +345,8 @@ pub(crate) fn chosen(
     check_years(choice.years, &mut problems);
     let usual = counted_for(sheets(&drives));
     let most = self::runtime(runtime, usual, &mut problems);
-    let read = load.read(&conditions.host, most);
-    let load = collect_problems(
-        read.and_then(|read| load.of_users(read, choice.users)),
-        &mut problems,
-    );
+    let load = load.spec(choice.users, most);
+    let load = load.read(&conditions.host, usual, &mut problems).load;
     let slo = slo.and_then(|text| collect_problems(Slo::read(text), &mut problems));
     let start = around.start(&drives, &mut problems);
     let asked = load.and_then(|load| {

@@ -109,7 +109,8 @@ pub(crate) fn sized(
     let mut conditions = around.read(&mut problems);
     let most = self::runtime(runtime, OF_A_LOG, &mut problems);
     let start = around.start(&pools, &mut problems);
-    let load = collect_problems(load.read(&conditions.host, most), &mut problems);
+    let load = load.spec(None, most);
+    let load = load.read(&conditions.host, most, &mut problems).load;
     let slo = slo.and_then(|text| collect_problems(Slo::read(text), &mut problems));
     let inbound = inbound.and_then(|text| {
         let rate = quantity::<Rate>(text);

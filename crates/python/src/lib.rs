@@ -46,7 +46,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ask::defaults, module)?)?;
     module.add_function(wrap_pyfunction!(ask::answer, module)?)?;
     module.add_function(wrap_pyfunction!(ask::repeated, module)?)?;
-    module.add_function(wrap_pyfunction!(decide::lasting, module)?)?;
     module.add_function(wrap_pyfunction!(decide::chosen, module)?)?;
     module.add_function(wrap_pyfunction!(decide::placed, module)?)?;
     module.add_class::<judge::Proof>()?;

@@ -152,10 +152,14 @@ def test_a_drive_is_in_the_condition_it_is_said_to_be():
         (lambda: dl.choose("p4800x-375", "oltp", rate="fast"), ["rate", "50k"]),
         (lambda: dl.choose("p4800x-375", "kvcache", users=20, rate="2k"), ["users", "one of them"]),
         (lambda: dl.choose("p4800x-375", "oltp", users=20), ["users", "oltp"]),
-        (lambda: dl.life("p4800x-375", "kvcache", users=0), ["users", "1 or more"]),
+        (lambda: dl.life("p4800x-375", "kvcache", users=0), ["users", "from 1 to"]),
         (lambda: dl.life("p4800x-375", writes="1DWPD", users=20), ["users", "kvcache"]),
         (lambda: dl.life("p4800x-375", writes="2TB"), ["writes", "2TB/day", "1DWPD"]),
         (lambda: dl.life("p4800x-375", "oltp", writes="1DWPD"), ["one load"]),
+        (lambda: dl.life("p4800x-375", "oltp", rate="fast", rw="read"), ["rate: fast", "50k"]),
+        (lambda: dl.life("p4800x-375", rate="5k"), ["there is no load", "writes"]),
+        (lambda: dl.life("p4800x-375", writes="1DWPD", rw="read", runtime="soon"), ["rw: read", "randwrite", "runtime: soon"]),
+        (lambda: dl.life("p4800x-375", "oltp", runtime="1us"), ["runtime", "500ms"]),
         (lambda: dl.explain("nothing.json"), ["nothing.json"]),
         (lambda: dl.check("etc", "p4800x-375"), ["etcd", "postgres"]),
         (lambda: dl.size("vsan-cache", "p4800x-375", "950pro-256", "wal"), ["read-cache", "program"]),
@@ -279,6 +283,7 @@ ASKED = {
     "fill": (dl.fill, {}),
     "check": (lambda drives: dl.check("etcd", drives), {"software": "etcd"}),
     "odds": (dl.odds, {}),
+    "life": (dl.life, {}),
 }
 VALUES = {
     "slo": ["read.p99<2ms,iops>50k", "it's"],
@@ -301,6 +306,13 @@ VALUES = {
     "state": ["fresh", "steady"],
     "seed": [2, 2**53 - 1],
     "seeds": [1, 20],
+    "load": ["wal", {"options": [*AIO.split(), "--rw=randwrite", "--name=it's b"], "files": [], "sections": []}],
+    "job": ["my job.fio"],
+    "trace": ["a.csv", "it's.csv"],
+    "users": [1, 20],
+    "rate": ["50k", "2TB/day"],
+    "writes": ["1DWPD", "100MB/s"],
+    "runtime": ["50ms", "2s"],
 }
 
 

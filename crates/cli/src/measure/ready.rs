@@ -15,8 +15,8 @@ use super::refusal::TargetState;
 use super::sysfs::Tree;
 use super::target::MeasuredTarget;
 use super::{Args, of_device};
+use crate::answer::collect_problems;
 use crate::failure::on_command_line;
-use crate::limit::collect_problems;
 use crate::output;
 
 /// Minimum size of a drive in bytes.

@@ -266,8 +266,8 @@ def hosts() -> list[str]:
 class Jobs:
     """fio jobs; see `fio`."""
 
-    def __init__(self, core, words):
-        self._core, self._words = core, words
+    def __init__(self, core, words, spec):
+        self._core, self._words, self._spec = core, words, spec
 
     @property
     def names(self) -> list[str]:
@@ -298,12 +298,17 @@ def fio(*options: str, files: _Path_ | _Iterable[_Path_] = (), sections: str | _
     words = [word for option in options for word in _shlex.split(option)]
     words = [f"--{word.lstrip('-')}" for word in words]
     paths = [files] if isinstance(files, (str, _os.PathLike)) else list(files)
-    core = _core.Jobs(words, paths, [sections] if isinstance(sections, str) else list(sections))
+    spec = {
+        "options": words,
+        "files": [_os.fspath(path) for path in paths],
+        "sections": [sections] if isinstance(sections, str) else list(sections),
+    }
+    core = _core.Jobs(**spec)
     for warning in core.warnings():
         _warnings.warn(warning, stacklevel=2)
     said = [repr(option) for option in options]
-    said += [f"files={[_os.fspath(path) for path in paths]!r}"] if paths else []
-    return Jobs(core, ", ".join(said))
+    said += [f"files={spec['files']!r}"] if paths else []
+    return Jobs(core, ", ".join(said), spec)
 
 
 def _drives(named):
@@ -575,7 +580,9 @@ def _plain(value):
     return _os.fspath(value) if isinstance(value, _os.PathLike) else value.item()
 
 
-_MAX, _MIX, _FILL, _CHECK, _ODDS = (_json.loads(_core.defaults(name)) for name in ("max", "mix", "fill", "check", "odds"))
+_MAX, _MIX, _FILL, _CHECK, _ODDS, _LIFE = (
+    _json.loads(_core.defaults(name)) for name in ("max", "mix", "fill", "check", "odds", "life")
+)
 
 
 def max(
@@ -700,26 +707,29 @@ def odds(
 
 def life(
     drives: _Drives,
-    load: str | Jobs | None = None,
+    load: str | Jobs | None = _LIFE["load"],
     *,
-    users: int | None = None,
-    trace: _Path_ | None = None,
-    writes: str | None = None,
-    rw: _Writes = "randwrite",
-    bs: str = "4k",
-    years: float = 5,
-    runtime: str | None = None,
-    host: str = _HOST,
-    state: _Start = "auto",
-    seed: int = 1,
-    seeds: int = 3,
+    job: _Path_ | None = _LIFE["job"],
+    users: int | None = _LIFE["users"],
+    trace: _Path_ | None = _LIFE["trace"],
+    rate: str | None = _LIFE["rate"],
+    writes: str | None = _LIFE["writes"],
+    rw: _Writes = _LIFE["rw"],
+    bs: str = _LIFE["bs"],
+    years: float = _LIFE["years"],
+    runtime: str | None = _LIFE["runtime"],
+    host: str = _LIFE["host"],
+    state: _Start = _LIFE["state"],
+    seed: int = _LIFE["seed"],
+    seeds: int = _LIFE["seeds"],
 ) -> Answer:
     """How long drives last under a load, each member of a pool too.
 
-    The load is one with a name, `fio` jobs, a block ``trace``, or ``writes``. These are bytes per second or per day
-    ("100MB/s", "2TB/day"), or drive writes per day ("1DWPD"); ``rw`` and ``bs`` give their order and size as in fio.
+    The load is one with a name, `fio` jobs, a ``job`` file, a block ``trace``, or ``writes``. These are bytes per second or per
+    day ("100MB/s", "2TB/day"), or drive writes per day ("1DWPD"); ``rw`` and ``bs`` give their order and size as in fio.
 
-    ``users``: users of a load that says what one asks for, such as "kvcache".
+    ``rate``: total rate of the load, such as "50k" (IOPS) or "300MB/s". ``users``: number of users of a load that defines the
+    load of one user, such as "kvcache".
 
     >>> import drivelab as dl
     >>> dl.life("p4800x-375", "oltp", runtime="50ms", seeds=1).rows()[0]["rated_dwpd"]
@@ -728,18 +738,19 @@ def life(
     >>> lasts < 5
     True
     """
-    cores, named = _drives(drives)
-    asked = _one_load(load, trace, writes, users=users)
-    written: _core._Written | None = None
-    call_of_writes = {}
-    if writes is not None:
-        written = {"rate": str(writes), "rw": rw, "bs": bs}
-        call_of_writes = {"writes": writes, "rw": rw, "bs": bs}
-    call = _call(
-        "life", named, load=load, trace=trace, **call_of_writes, users=users, years=years, runtime=runtime, host=host, state=state,
-        seed=seed, seeds=seeds,
+    return _ask(
+        "life", drives, load=_load(load), job=job, trace=trace, users=users, rate=rate, writes=writes, rw=rw, bs=bs, years=years,
+        runtime=runtime, host=host, state=state, seed=seed, seeds=seeds,
     )
-    return Answer(_core.life(cores, asked, users, written, float(years), runtime, _around(host, state, seed, seeds), call))
+
+
+def _load(asked):
+    """A load of a request: a name, or the options and files of jobs."""
+    if asked is None or isinstance(asked, str):
+        return asked
+    if not isinstance(asked, Jobs):
+        asked = fio(files=asked) if isinstance(asked, _os.PathLike) else fio(asked)
+    return asked._spec
 
 
 def _one_load(load, trace, writes=None, *, users=None):

@@ -89,11 +89,6 @@ class Proof:
     def text(self) -> str: ...
     def rows(self) -> list[dict[str, Any]]: ...
 
-class _Written(TypedDict):
-    rate: str
-    rw: str
-    bs: str
-
 class _Choice(TypedDict):
     by: str | None
     years: float
@@ -168,16 +163,6 @@ def act(drives: list[Drive], options: _Act, host: str, state: str, seed: int) ->
 def defaults(name: str) -> str: ...
 def ask(name: str, drives: list[Drive], fields: str) -> Answer: ...
 def _repeated(name: str, drives: list[Drive], fields: str) -> tuple[str, str]: ...
-def life(
-    drives: list[Drive],
-    load: str | Jobs | PathLike[str] | None,
-    users: int | None,
-    writes: _Written | None,
-    years: float,
-    runtime: str | None,
-    around: _Around,
-    repeats: str,
-) -> Answer: ...
 def choose(
     drives: list[Drive],
     load: str | Jobs | PathLike[str],

@@ -1,6 +1,6 @@
 //! Requests with what all interfaces show of their answers: the view, and the verdict.
 
-use study::ask::{Ask, CheckRequest, Fill, Max, Mix, Odds, ResolvedRequest};
+use study::ask::{Ask, CheckRequest, Fill, Life, Max, Mix, Odds, ResolvedRequest};
 
 use super::view::{self, AnswerView};
 
@@ -51,6 +51,18 @@ impl AnswerDisplay for Fill {
 impl AnswerDisplay for Odds {
     fn view<'a>(resolved: &'a Self::Resolved, answers: &'a Answers<Self>) -> AnswerView<'a> {
         view::odds(&resolved.request, answers)
+    }
+}
+
+impl AnswerDisplay for Life {
+    fn view<'a>(resolved: &'a Self::Resolved, answers: &'a Answers<Self>) -> AnswerView<'a> {
+        view::life(answers, &resolved.conditions)
+    }
+
+    fn unmet(resolved: &Self::Resolved, answers: &Answers<Self>) -> Option<String> {
+        let short = answers.iter().filter(|it| it.lasts() == Some(false));
+        let short = short.map(|answer| &*answer.drive);
+        verdict(short, &format!("not {} years", resolved.years))
     }
 }
 

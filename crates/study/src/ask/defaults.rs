@@ -14,8 +14,12 @@ pub const SEEDS: u32 = 3;
 pub const RW: &str = "randread";
 /// Access pattern of `mix`.
 pub const MIXED_RW: &str = "randrw";
+/// Access pattern of the writes of `life`.
+pub const WRITES_RW: &str = "randwrite";
 /// Block size.
 pub const BS: &str = "4k";
+/// Lifetime in years that drives must reach.
+pub const YEARS: f64 = 5.0;
 /// Percentage of reads in a mix.
 pub const READ_PERCENT: u32 = 50;
 
@@ -27,6 +31,8 @@ pub const SEEDS_RANGE: RangeInclusive<i64> = 1..=20;
 pub const PERCENT_RANGE: RangeInclusive<i64> = 0..=100;
 /// Numbers of threads.
 pub const THREADS_RANGE: RangeInclusive<i64> = 1..=256;
+/// Numbers of users of a load.
+pub const USERS_RANGE: RangeInclusive<i64> = 1..=10_000_000;
 /// I/Os of a run.
 pub const IOS_RANGE: RangeInclusive<u64> = 1_000..=100_000_000;
 /// Steps between mixes, in percent.

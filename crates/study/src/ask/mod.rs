@@ -5,7 +5,8 @@
 //! that depend on other fields, and returns all problems at once. [`repeat()`] writes the command or the call that makes
 //! a request again.
 //!
-//! Not yet requests: `life`, `choose`, `size`, `explain`, and everything that is not a decision.
+//! Not yet requests: `choose`, `size`, `explain`, and everything that is not a decision. `choose` and `size` read their
+//! load as `life` does ([`load::LoadSpec`]).
 
 /// Declares a request: its fields, each with its default.
 macro_rules! request {
@@ -30,6 +31,8 @@ mod conditions;
 pub mod defaults;
 pub mod drive_spec;
 mod fill;
+mod life;
+pub mod load;
 mod max;
 mod mix;
 mod odds;
@@ -39,6 +42,7 @@ pub mod repeat;
 pub use check::{CheckRequest, ResolvedCheck};
 pub use drive_spec::DriveSpec;
 pub use fill::Fill;
+pub use life::{Life, ResolvedLife};
 pub use max::Max;
 pub use mix::Mix;
 pub use odds::Odds;

@@ -3,7 +3,7 @@
 //! A field is the option `--working-set` on the command line and the argument `working_set` in Python. On the command
 //! line, all drives have the settings of the first: no subcommand gives drives settings of their own.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Ask, DriveSpec};
 
@@ -61,7 +61,7 @@ pub fn repeat<A: Ask>(request: &A, face: Face) -> String {
 fn changed<A: Ask>(request: &A) -> Vec<(String, Value)> {
     let fields = |request: &A| match serde_json::to_value(request) {
         Ok(Value::Object(fields)) => fields,
-        _ => serde_json::Map::new(),
+        _ => Map::new(),
     };
     let usual = fields(&A::default());
     let differs = |(name, value): &(String, Value)| usual.get(name) != Some(value);
@@ -119,8 +119,25 @@ fn literal(value: &Value) -> String {
             let several: Vec<String> = several.iter().map(literal).collect();
             format!("[{}]", several.join(", "))
         }
+        Value::Object(jobs) => format!("drivelab.fio({})", arguments_of_fio(jobs).join(", ")),
         other => other.to_string(),
     }
+}
+
+/// Returns the arguments of `drivelab.fio` for jobs; it splits options as a shell does.
+fn arguments_of_fio(jobs: &Map<String, Value>) -> Vec<String> {
+    let given = |name: &str| jobs.get(name).and_then(Value::as_array);
+    let options = given("options").into_iter().flatten();
+    let options: Vec<String> = options.map(|option| quoted(&word(option))).collect();
+    let options = (!options.is_empty()).then(|| python_text(&options.join(" ")));
+    let named = ["files", "sections"].into_iter().filter_map(|name| {
+        let several = given(name).filter(|several| !several.is_empty())?;
+        Some(format!(
+            "{name}={}",
+            literal(&Value::Array(several.clone()))
+        ))
+    });
+    options.into_iter().chain(named).collect()
 }
 
 fn python_text(text: &str) -> String {

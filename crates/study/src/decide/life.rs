@@ -43,6 +43,19 @@ pub fn lasts(years: f64, term: f64) -> bool {
     years >= term * (1.0 - TOLERANCE)
 }
 
+/// Parses a number of years.
+///
+/// # Errors
+/// A description of the allowed form.
+pub fn years(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('y').parse::<f64>() {
+        Ok(years) if years > 0.0 && years <= 100.0 => Ok(years),
+        _ => Err(String::from(
+            "a number of years above 0, at most 100, such as 5",
+        )),
+    }
+}
+
 /// A verdict names the cycles of a drive too if they end before this share of the time to its rating.
 const MUCH_EARLIER: f64 = 0.5;
 

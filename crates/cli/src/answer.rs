@@ -1,5 +1,5 @@
-//! Functions that the deciding subcommands (`max`, `life`, `choose`) share: a request answered for each drive, output of
-//! an answer, fio's options, and the command that repeats an answer.
+//! Answers of the deciding subcommands (`max`, `life`, `choose`, ...): a request answered for each drive, and the output of
+//! an answer with the command that repeats it. Also values of options that requests keep as they were typed.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -254,7 +254,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let (all, years) = (&candidates, request.years);
         Replacements::from_candidates(wanted, at_half_of_its_maximum, all, years)
     });
-    if is_slog(args) {
+    if is_slog(args) && choose::reads(&request.load.user_workload().workload) {
         candidates = candidates
             .into_iter()
             .map(Candidate::judged_as_log)

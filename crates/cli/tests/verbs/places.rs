@@ -50,6 +50,8 @@ fn a_load_that_reads_runs_on_existing_files() {
     // With --overwrite, the pool has its files anyway.
     let words = said(&format!("{asked} --overwrite"));
     assert!(!words.contains("This load reads"), "{words}");
+    assert!(words.starts_with("Take p4801x-100"), "{words}");
+    assert!(words.contains("p99 is that of syncs"), "{words}");
 }
 
 /// Nothing is run, so the answer takes no time.

@@ -1,7 +1,7 @@
 //! The answer of `drivelab choose` in sentences: the first is the verdict, with at most [`LENGTH`] characters.
 
 use study::decide::choose::{
-    BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED,
+    BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure, NAMED, reads,
 };
 use study::decide::screening::misses;
 use study::decide::syncs::Syncs;
@@ -60,6 +60,11 @@ pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Ve
     let has_cache = lines.iter().any(|line| line.contains(WITHIN));
     let is_new = |line: &String| !has_cache || !line.contains(WITHIN);
     lines.extend(remarks(answer).into_iter().filter(is_new));
+    if answer.syncs.is_some() && reads(&request.load.user_workload().workload) {
+        lines.push(String::from(
+            "p99 is that of syncs, or of writes if there are none: a log does not change reads.",
+        ));
+    }
     if answer.syncs == Some(Syncs::NotRecorded) {
         lines.push(String::from(
             "It is unknown whether this trace needs a log: its format records no flushes, so all its writes run as asynchronous.",
@@ -358,7 +363,7 @@ fn has_files(answer: &ChooseAnswer) -> Option<String> {
     all.any(|one| one.has_files_to_read).then(|| {
         String::from(
             "This load reads, so it ran on a pool with existing files, as with --overwrite: a read of a new file would \
-             find no data and cost no time. p99 is that of syncs, or of writes without any: a log does not change reads.",
+             find no data and cost no time.",
         )
     })
 }

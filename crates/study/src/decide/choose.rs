@@ -20,7 +20,7 @@ use super::few_writes;
 use super::life::{self, LifePart};
 use super::pauses;
 use super::place;
-pub use super::place::{PLACES, of_clients};
+pub use super::place::{PLACES, of_clients, reads};
 use super::prices::Prices;
 use super::rate::OfferedRate;
 use super::read_only;
@@ -273,13 +273,10 @@ impl Candidate {
         }
     }
 
-    /// Returns the candidate with the p99 of what a log serves, if the load also reads: no log changes reads of the main
-    /// pool, which are the slowest.
+    /// Returns the candidate with the p99 of what a log serves, for a load that also reads: no log changes reads of the
+    /// main pool, which are the slowest.
     #[must_use]
     pub fn judged_as_log(self) -> Candidate {
-        if !self.has_files_to_read {
-            return self;
-        }
         Candidate {
             p99_us: self.p99_us_of_log.map(|it| it.0),
             p99_us_by_seed: self.p99_us_of_log.and_then(|it| it.1),

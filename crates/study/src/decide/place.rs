@@ -54,7 +54,7 @@ fn of_new_files(expression: &str) -> String {
 }
 
 /// Checks whether a workload reads.
-fn reads(workload: &Workload) -> bool {
+pub fn reads(workload: &Workload) -> bool {
     let has_reads = |job: &Job| match (&job.records, job.mix) {
         (Some(records), _) => records.iter().any(|io| io.op == Op::Read),
         (None, Mix::Read) => true,

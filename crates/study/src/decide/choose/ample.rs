@@ -8,8 +8,9 @@
 //! - Without them, for other loads: all drives that keep up with a given rate, if no part of any of them is busy for more than a third of
 //!   the time. Queues then add little to the latency of the medium.
 //!
-//! Of these, the drives that last the requested years are ranked by power, or by years if the power of some is not known: a
-//! drive of desktop computers is frugal and worn out after a year. If none lasts, years rank all. Both shares are choices of this
+//! The drives of each case that last the requested years are ranked by power, or by years if some power is not known.
+//! Without regard to life, a frugal drive of desktop computers would win that is worn out after a year. If none lasts, years
+//! rank all. Both shares are choices of this
 //! project: a model from a data sheet may be wrong by a factor of two in p99. Not covered: logs, whose latency is the
 //! reason for buying them; traces; pools without limits on latency; any requested criterion.
 

@@ -74,7 +74,6 @@ fn the_best_is_among_those_that_meet_and_are_known() {
 #[test]
 fn a_log_is_judged_by_what_it_serves() {
     let one = |drive: &str, log_us: f64| Candidate {
-        has_files_to_read: true,
         p99_us_of_log: Some((log_us, None)),
         ..of(drive, true, 200.0, 574_000.0, None)
     };
@@ -85,12 +84,6 @@ fn a_log_is_judged_by_what_it_serves() {
     let found = answer(judged, Vec::new(), Measure::P99);
     let best = found.best_by(Measure::P99).expect("p99 is known");
     assert_eq!((&*best.drive, best.ties.len()), ("log", 0));
-    // A load that does not read is judged by all that it does.
-    let writes = Candidate {
-        has_files_to_read: false,
-        ..one("log", 110.0)
-    };
-    assert_eq!(writes.judged_as_log().p99_us, Some(574_000.0));
 }
 
 #[test]

@@ -222,16 +222,16 @@ pub fn write_buffer(
 }
 
 /// Condition of a row.
-type Enough<'a> = &'a dyn Fn(&SizeResult) -> bool;
+type SizeCondition<'a> = &'a dyn Fn(&SizeResult) -> bool;
 
-/// Returns the rows of the smallest and the largest size, and of those between them that bisections need to find, for each
-/// condition, the smallest size that is enough: a larger buffer never delays writes earlier. Each condition has a size of
-/// its own: a limit that no size meets says nothing on the others. `of` returns the row of a size, and gets the number of
+/// Returns the rows of the smallest and the largest size, and of those between them that bisections need. A bisection finds
+/// the smallest size that is enough for one condition: a larger buffer never delays writes earlier. Each condition has a
+/// size of its own: a limit that no size meets says nothing on the others. `of` returns the row of a size, and gets the number of
 /// rows before it.
 fn bisected(
     sizes: usize,
     of: &dyn Fn(usize, u32) -> Result<SizeResult, Problems>,
-    conditions: &[Enough<'_>],
+    conditions: &[SizeCondition<'_>],
 ) -> Result<Vec<SizeResult>, Problems> {
     let mut rows = BTreeMap::new();
     if sizes == 0 {

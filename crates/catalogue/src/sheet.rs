@@ -155,11 +155,27 @@ pub struct HostSheet {
 
 impl DriveSheet {
     /// Returns the drive that is no longer made, and since when: itself, or the first such drive of a pool or a RAID-0.
-    pub fn no_longer_made(&self) -> Option<(&DriveSheet, &str)> {
-        let own = self.sold.as_ref().and_then(|sold| sold.until.as_deref());
-        match own {
-            Some(until) => Some((self, until)),
-            None => self.members.iter().find_map(DriveSheet::no_longer_made),
+    /// For a pool that a candidate with this name completes, such as the pool with a log `p4801x-100`, only drives that
+    /// the name contains count: the user has the others. The candidate `none` has none.
+    pub fn no_longer_made(&self, candidate: &str) -> Option<(&DriveSheet, &str)> {
+        let mut drives = Vec::new();
+        self.add_drives(&mut drives);
+        let is_own = |one: &&DriveSheet| candidate.contains(&one.id);
+        let is_named = drives.iter().any(is_own);
+        let mut counted = (drives.into_iter()).filter(|one| match is_named {
+            true => is_own(one),
+            false => candidate != "none",
+        });
+        counted.find_map(|one| Some((one, one.sold.as_ref()?.until.as_deref()?)))
+    }
+
+    /// Adds the drive, or the drives of a pool at any depth.
+    fn add_drives<'a>(&'a self, drives: &mut Vec<&'a DriveSheet>) {
+        if self.members.is_empty() || self.sold.is_some() {
+            return drives.push(self);
+        }
+        for member in &self.members {
+            member.add_drives(drives);
         }
     }
 

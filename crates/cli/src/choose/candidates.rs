@@ -53,7 +53,7 @@ pub(super) struct CandidateSet {
 /// Checks whether `--in-production` leaves this drive out; the drive that is replaced need not be made.
 fn is_left_out(args: &Args, name: &str, sheet: &DriveSheet) -> bool {
     let is_replaced = args.like.as_deref() == Some(name);
-    args.in_production && !is_replaced && sheet.no_longer_made().is_some()
+    args.in_production && !is_replaced && sheet.no_longer_made(name).is_some()
 }
 
 /// Returns the drives, or the pools that contain them. A named drive that does not load is a problem; one of `--all`

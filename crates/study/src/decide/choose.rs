@@ -172,9 +172,9 @@ pub struct NoLongerMade {
 }
 
 impl NoLongerMade {
-    /// Returns the drive, or the first drive of a pool, that is no longer made.
+    /// Returns the candidate, or the first drive of it, that is no longer made.
     fn from_sheet(drive: &DriveSheet) -> Option<NoLongerMade> {
-        let (one, until) = drive.no_longer_made()?;
+        let (one, until) = drive.no_longer_made(&drive.id)?;
         Some(NoLongerMade {
             drive: one.id.clone(),
             until: until.to_owned(),

@@ -115,6 +115,38 @@ pub(super) fn named_columns(head: &Head) -> Result<Option<NamedColumns>, TraceEr
     Ok(None)
 }
 
+/// Returns the value of `--columns` for these keys: columns count from 1.
+fn column_words(keys: [&str; 6], columns: [Option<usize>; 6]) -> String {
+    let words = keys.into_iter().zip(columns).filter_map(|(key, column)| {
+        let column = column? + 1;
+        Some(format!("{key}={column}"))
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+/// Returns the option for the unit of times, which is unknown or has this number of nanoseconds, and a note on other
+/// units; empty without times.
+fn time_unit_option(unit: Option<Option<u64>>) -> (String, &'static str) {
+    match unit {
+        None => (String::new(), ""),
+        Some(Some(ns)) => (format!(" --time-unit {}", unit_word(ns)), ""),
+        Some(None) => (
+            String::from(" --time-unit us"),
+            ", or s, ms or ns instead of us",
+        ),
+    }
+}
+
+/// Returns the error of a heading with a length, in this column, that may count bytes or sectors.
+fn length_without_unit(columns: &str, column: usize, option: &str, others: &str) -> TraceError {
+    let what = "names sectors and a length whose unit is unknown: bytes or sectors of 512 B";
+    let sectors = columns.replace(&format!("size={column}"), &format!("sectors={column}"));
+    let help = format!(
+        "--columns {columns}{option} for bytes, or --columns {sectors}{option} for sectors{others}"
+    );
+    TraceError::whole(what).help(help)
+}
+
 fn of_line(line: &[u8]) -> Result<Option<NamedColumns>, TraceError> {
     let (separator, fields) = match line {
         line if line.contains(&b',') => (Separator::Commas, Fields::commas(1, line)),
@@ -145,39 +177,25 @@ fn of_line(line: &[u8]) -> Result<Option<NamedColumns>, TraceError> {
     let words = |latency: Option<usize>| {
         let place = if offset.1 == 1 { "offset" } else { "sector" };
         let length = if size.1 == 1 { "size" } else { "sectors" };
-        let columns = [
-            ("time", time),
-            ("op", Some(op)),
-            (place, Some(offset.0)),
-            (length, Some(size.0)),
-            ("volume", volume),
-            ("latency", latency),
-        ];
-        let words = columns.into_iter().filter_map(|(key, column)| {
-            let column = column? + 1;
-            Some(format!("{key}={column}"))
-        });
-        words.collect::<Vec<_>>().join(",")
+        column_words(
+            ["time", "op", place, length, "volume", "latency"],
+            [
+                time,
+                Some(op),
+                Some(offset.0),
+                Some(size.0),
+                volume,
+                latency,
+            ],
+        )
     };
     // `--time-unit` is the unit of both.
     let same_unit = named_latency.filter(|_| time.is_none() || unit(named_latency) == unit(time));
     let complete = words(same_unit);
-    let (option, others) = match (time.or(same_unit), unit(time.or(same_unit))) {
-        (None, _) => (String::new(), ""),
-        (_, Some(ns)) => (format!(" --time-unit {}", unit_word(ns)), ""),
-        (_, None) => (
-            String::from(" --time-unit us"),
-            ", or s, ms or ns instead of us",
-        ),
-    };
+    let timed = time.or(same_unit);
+    let (option, others) = time_unit_option(timed.map(|_| unit(timed)));
     if offset.1 > 1 && size.1 == 1 && is_without_unit(fields.text(size.0)) {
-        let what = "names sectors and a length whose unit is unknown: bytes or sectors of 512 B";
-        let column = size.0 + 1;
-        let sectors = complete.replace(&format!("size={column}"), &format!("sectors={column}"));
-        let help = format!(
-            "--columns {complete}{option} for bytes, or --columns {sectors}{option} for sectors{others}"
-        );
-        return Err(TraceError::whole(what).help(help));
+        return Err(length_without_unit(&complete, size.0 + 1, &option, others));
     }
     if time.is_some() && unit(time).is_none() {
         let what = "names its columns, but not the unit of its times";

@@ -436,10 +436,9 @@ impl NandConfig {
             }
         };
         let kinds = self.timing.read_thresholds.len() as u64;
-        let page_slots =
-            u64::from(self.geometry.page_bytes) * u64::from(self.geometry.planes) / u64::from(UNIT);
+        let page = u64::from(self.geometry.planes) * u64::from(self.geometry.page_bytes);
         need(
-            kinds == 0 || page_slots.is_multiple_of(kinds),
+            kinds == 0 || (page / u64::from(UNIT)).is_multiple_of(kinds),
             "a page of all planes must have a whole number of 4 KiB slots for each entry of `read_thresholds`",
         );
         need(
@@ -472,12 +471,10 @@ impl NandConfig {
             );
         }
         need(self.rated_cycles > 0, "the rated cycles must be above zero");
-        let filled = self.filled > 0.0 && self.filled <= 1.0;
         need(
-            filled,
+            self.filled > 0.0 && self.filled <= 1.0,
             "the share that holds data must be above 0 and at most 1",
         );
-        let page = u64::from(self.geometry.planes) * u64::from(self.geometry.page_bytes);
         need(
             self.buffer.bytes >= 2 * page && self.buffer.bytes < 1 << 40,
             "the write buffer must hold at least two multi-plane pages",

@@ -340,7 +340,20 @@ fn a_table_with_a_heading_is_read_by_its_names() {
         lengths.contains("a length whose unit is unknown"),
         "{lengths}"
     );
-    // The options of the message read the file.
+    // `t` with a unit is a time, not an operation.
+    let times = refused("t_us,rw,offset,size\n0,R,0\n");
+    assert!(times.contains("the heading names 4"), "{times}");
+    assert_eq!(
+        rows(&told("t_us,rw,offset,size\n7,R,0,512\n9,W,512,512\n"))[1].0,
+        2
+    );
+    assert!(refused("time_us,op,offset,size\n1,R,x,512\n").contains("t:2: column 3"));
+}
+
+/// A length beside sectors may count bytes or sectors: the options of the message read the file.
+#[test]
+fn options_for_a_length_without_a_unit_read_the_file() {
+    let refused = |text: &str| read(text.as_bytes(), &Options::default()).expect_err("refused");
     let unknown = "Timestamp,Operation,LBA,Size,Latency\n0,R,2048,8,70\n";
     let known = "time_ms,op,lba,len,lat_ms\n0,R,2048,8,70\n";
     let without = "op,lba,len\nR,2048,8\n";
@@ -366,14 +379,6 @@ fn a_table_with_a_heading_is_read_by_its_names() {
             assert_eq!(rows, [(0, Op::Read, 1 << 20, bytes, latency)], "{help}");
         }
     }
-    // `t` with a unit is a time, not an operation.
-    let times = refused("t_us,rw,offset,size\n0,R,0\n");
-    assert!(times.contains("the heading names 4"), "{times}");
-    assert_eq!(
-        rows(&told("t_us,rw,offset,size\n7,R,0,512\n9,W,512,512\n"))[1].0,
-        2
-    );
-    assert!(refused("time_us,op,offset,size\n1,R,x,512\n").contains("t:2: column 3"));
 }
 
 /// A line of Microsoft's server traces, with and without the processor's column; a flush; and a file without headings.

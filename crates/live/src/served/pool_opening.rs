@@ -325,15 +325,7 @@ impl Setup {
         let (found, mut lines) = self.found(&config, folder, members, &room, opened.failed)?;
         lines.extend(opened.advice);
         lines.extend(findings::lines(&config, &found, self.accept_loss));
-        for (store, before) in stores.iter_mut().zip(&found.before) {
-            if !folder.is_new && store.state.opening < *before {
-                lines.push(format!(
-                    "{}: its .state is older than its data: its wear is that of the earlier time",
-                    store.name
-                ));
-            }
-            store.state.opening = found.opening.map(|it| it.number);
-        }
+        lines.extend(begin_openings(&mut stores, &found, folder.is_new));
         let serial = folder.state.serial.clone();
         self.precondition = said;
         let uuid = folder.state.uuid;
@@ -525,6 +517,21 @@ fn without_room(origin: String, error: &io::Error) -> Problems {
 
 fn array_words(kind: &str, chunk: u32, region: u64) -> String {
     format!("{kind} of chunks of {chunk} bytes and regions of {region} bytes")
+}
+
+/// Numbers the opening in each member's state, and returns a line for each whose state is older than its data.
+fn begin_openings(stores: &mut [MemberStore], found: &RecoveredTiers, is_new: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (store, before) in stores.iter_mut().zip(&found.before) {
+        if !is_new && store.state.opening < *before {
+            lines.push(format!(
+                "{}: its .state is older than its data: its wear is that of the earlier time",
+                store.name
+            ));
+        }
+        store.state.opening = found.opening.map(|it| it.number);
+    }
+    lines
 }
 
 /// Returns the properties that determine the placement of a pool's data, one line for each tier.

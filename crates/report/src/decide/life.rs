@@ -53,16 +53,7 @@ fn answer(answer: &LifeAnswer) -> String {
     };
     let first = first_member(answer, years);
     let Some(is_lasting) = answer.lasts() else {
-        let after = duration_of(years * 365.0);
-        let head = format!("{name}{first}: this catalogue has no rating of it");
-        if years <= 0.0 {
-            let used = digits(part.used_percent);
-            return format!("{head}; Percentage Used is {used} already.{slower}");
-        }
-        return first_that_fits([
-            format!("{head}; Percentage Used passes 100 after {after} by assumed cycles.{slower}"),
-            format!("{head}; used up after {after} by assumed cycles.{slower}"),
-        ]);
+        return without_rating(&format!("{name}{first}"), part, years, &slower);
     };
     let term = digits(answer.years);
     let pause = pause(answer);
@@ -96,6 +87,20 @@ fn answer(answer: &LifeAnswer) -> String {
         format!("{brief} {term} years at this load{pause}{rated}{member}.{slower}"),
         format!("{brief} {term} years at this load{pause}{rated}{member}."),
         format!("{verdict}.{slower}"),
+    ])
+}
+
+/// Returns the end of a drive without a rating: by the model's Percentage Used.
+fn without_rating(name: &str, part: &LifePart, years: f64, slower: &str) -> String {
+    let after = duration_of(years * 365.0);
+    let head = format!("{name}: this catalogue has no rating of it");
+    if years <= 0.0 {
+        let used = digits(part.used_percent);
+        return format!("{head}; Percentage Used is {used} already.{slower}");
+    }
+    first_that_fits([
+        format!("{head}; Percentage Used passes 100 after {after} by assumed cycles.{slower}"),
+        format!("{head}; used up after {after} by assumed cycles.{slower}"),
     ])
 }
 

@@ -19,6 +19,22 @@ use super::phrases::{ChosenRate, figure, made_until, none_lasts, selection_text,
 /// Rate of jobs that have one of their own, in a verdict.
 pub(super) const AT_THEIR_RATE: &str = " at the rate of the jobs";
 
+/// Returns which models no measurement tests, by name and by number; empty if all are tested.
+fn untested_models(all: &[&Candidate]) -> [String; 2] {
+    let guessed = all.iter().filter(|one| !untested(one.model).is_empty());
+    let guessed: Vec<String> = guessed.map(|one| short(&one.drive)).collect();
+    let each = match guessed.is_empty() {
+        true => String::new(),
+        false => format!(" No measurement tests the model of {}.", guessed.join(", ")),
+    };
+    let number = match (guessed.len(), all.len()) {
+        (0, _) => String::new(),
+        (some, all) if some == all => String::from(" No measurement tests their models."),
+        (some, all) => format!(" No measurement tests {some} of the {all} models."),
+    };
+    [each, number]
+}
+
 /// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
 /// `chosen` is their common rate in IOPS, if the program selected it.
 pub(super) fn tied(
@@ -64,17 +80,7 @@ pub(super) fn tied(
             names.join(" or ")
         ),
     };
-    let guessed = all.iter().filter(|one| !untested(one.model).is_empty());
-    let guessed: Vec<String> = guessed.map(|one| short(&one.drive)).collect();
-    let each = match guessed.is_empty() {
-        true => String::new(),
-        false => format!(" No measurement tests the model of {}.", guessed.join(", ")),
-    };
-    let number = match (guessed.len(), all.len()) {
-        (0, _) => String::new(),
-        (some, all) if some == all => String::from(" No measurement tests their models."),
-        (some, all) => format!(" No measurement tests {some} of the {all} models."),
-    };
+    let [each, number] = untested_models(&all);
     let old = old_names(&all);
     let worn = format!("{}{old}", worn(request, answer, best));
     let counted_old = match old.is_empty() {

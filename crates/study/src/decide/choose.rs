@@ -17,7 +17,7 @@ use super::arrivals;
 use super::binds::{self, Binds};
 use super::cost;
 use super::few_writes;
-use super::life::{self, LifePart};
+use super::life::{self, LifeAnswer, LifePart};
 use super::pauses;
 use super::place;
 pub use super::place::{PLACES, of_clients, reads};
@@ -357,6 +357,18 @@ pub fn candidate(
     measured(request, drive, lab, go_on)
 }
 
+/// Returns I/Os per second and watt; `None` if the power is unknown or zero.
+fn per_watt(iops: f64, watts: Option<f64>) -> Option<f64> {
+    let watts = watts.filter(|watts| *watts > 0.0);
+    watts.map(|watts| rounded(iops / watts))
+}
+
+/// Returns the drive of a pool that ends first; `None` for one drive.
+fn first_of_several(life: &LifeAnswer) -> Option<String> {
+    let weakest = life.weakest().filter(|_| life.parts.len() > 1);
+    weakest.map(|(part, _)| part.drive.clone())
+}
+
 /// Runs the load on one candidate that accepts its writes.
 fn measured(
     request: &ChooseRequest,
@@ -387,19 +399,7 @@ fn measured(
     let keeps_up = completes.is_none_or(|it| it.keeps_up);
     known_before(request, drive, keeps_up, &mut readings);
     let watts = tally.measurement.watts;
-    let prices = request.prices.as_ref();
-    let cost = prices.and_then(|prices| cost::total_cost(prices, drive, &life));
-    let bought = life.parts.iter().map(|part| cost::bought(part, life.years));
-    let by_cycles = cost::all_bought_by_cycles(&life);
-    let keeping = match prices {
-        Some(prices) => prices.of_keeping(drive, watts, request.years),
-        None => Some(0.0),
-    };
-    let in_all = cost
-        .zip(keeping)
-        .map(|(cost, keeping)| cost.drives + keeping);
-    let in_all_by_cycles = (cost.zip(keeping).zip(by_cycles))
-        .map(|((cost, keeping), _)| cost.drives_by_cycles + keeping);
+    let costs = cost::of_candidate(request.prices.as_ref(), drive, &life, watts);
     // Every answer shows p99.
     let known = pauses::statement(drive, pauses::writes(&outcomes));
     Ok(Candidate {
@@ -418,20 +418,16 @@ fn measured(
         p99_us_of_log: p99_of_log(&tally, &outcomes),
         mean_us: slowest_mean_us(&tally),
         watts,
-        iops_per_watt: watts
-            .filter(|watts| *watts > 0.0)
-            .map(|watts| rounded(tally.iops() / watts)),
+        iops_per_watt: per_watt(tally.iops(), watts),
         years,
         ends_after_years: life.weakest().map(|(_, years)| years),
-        ends_first: (life.weakest())
-            .filter(|_| life.parts.len() > 1)
-            .map(|(part, _)| part.drive.clone()),
-        drives_bought: bought.sum(),
-        usd: cost.map(|cost| cost.first),
-        usd_in_all: in_all.map(rounded),
-        usd_per_year: in_all.map(|usd| rounded(usd / request.years)),
-        drives_bought_by_cycles: by_cycles,
-        usd_in_all_by_cycles: in_all_by_cycles.map(rounded),
+        ends_first: first_of_several(&life),
+        drives_bought: costs.drives,
+        usd: costs.first,
+        usd_in_all: costs.in_all,
+        usd_per_year: costs.in_all.map(|usd| rounded(usd / request.years)),
+        drives_bought_by_cycles: costs.drives_by_cycles,
+        usd_in_all_by_cycles: costs.in_all_by_cycles,
         buffer_full_seconds: life.buffer_full_seconds,
         has_files_to_read: place::with_files(drive, &request.load.user_workload().workload)
             .is_some(),

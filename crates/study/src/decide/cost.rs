@@ -9,6 +9,7 @@ use catalogue::DriveSheet;
 
 use super::life::{self, DAYS, LifeAnswer, LifePart};
 use super::prices::Prices;
+use crate::review::results::rounded;
 
 /// A drive that lasts almost the whole term is not bought again, because figures are rounded.
 const ROUNDING: f64 = 1e-4;
@@ -35,6 +36,45 @@ pub fn all_bought_by_cycles(life: &LifeAnswer) -> Option<u64> {
     let each = parts.map(|part| by_cycles(part).unwrap_or_else(|| bought(part, life.years)));
     let some = life.parts.iter().any(|part| by_cycles(part).is_some());
     some.then(|| each.sum())
+}
+
+/// Drives and USD over the term for a candidate; USD are `None` without a price list, or if a drive has no price.
+pub(super) struct CandidateCosts {
+    /// Drives bought if ratings decide, the first one included.
+    pub(super) drives: u64,
+    /// Drives bought if cycles decide, where they end much earlier.
+    pub(super) drives_by_cycles: Option<u64>,
+    /// Price of the first drives.
+    pub(super) first: Option<f64>,
+    /// Price of all drives and of their keeping.
+    pub(super) in_all: Option<f64>,
+    /// As `in_all`, if cycles decide.
+    pub(super) in_all_by_cycles: Option<f64>,
+}
+
+/// Returns the costs of a candidate that draws these watts.
+pub(super) fn of_candidate(
+    prices: Option<&Prices>,
+    drive: &DriveSheet,
+    life: &LifeAnswer,
+    watts: Option<f64>,
+) -> CandidateCosts {
+    let cost = prices.and_then(|prices| total_cost(prices, drive, life));
+    let keeping = match prices {
+        Some(prices) => prices.of_keeping(drive, watts, life.years),
+        None => Some(0.0),
+    };
+    let drives_by_cycles = all_bought_by_cycles(life);
+    let both = cost.as_ref().zip(keeping);
+    let in_all = both.map(|(cost, keeping)| cost.drives + keeping);
+    let by_cycles = both.filter(|_| drives_by_cycles.is_some());
+    CandidateCosts {
+        drives: (life.parts.iter().map(|part| bought(part, life.years))).sum(),
+        drives_by_cycles,
+        first: cost.as_ref().map(|cost| cost.first),
+        in_all: in_all.map(rounded),
+        in_all_by_cycles: by_cycles.map(|(cost, keeping)| rounded(cost.drives_by_cycles + keeping)),
+    }
 }
 
 /// Returns the number of drives if the first lasts `first` years and a new one `each`.

@@ -15,6 +15,16 @@ pub(super) struct InjectedFault {
     pub(super) trouble: DriveFault,
 }
 
+impl InjectedFault {
+    fn new(before: u8, member: u16, trouble: DriveFault) -> InjectedFault {
+        InjectedFault {
+            before,
+            member,
+            trouble,
+        }
+    }
+}
+
 /// Epochs before the tested one, and the state of members between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lives {
@@ -352,11 +362,7 @@ impl Fault {
     ) -> Vec<InjectedFault> {
         let mut stream = Stream::new(seed, "fault");
         let mut before = || stream.uniform_below(steps as u64 + 1) as u8;
-        let blow = |before, member, trouble| InjectedFault {
-            before,
-            member,
-            trouble,
-        };
+        let blow = InjectedFault::new;
         match self {
             Fault::PowerCut
             | Fault::SecondCut
@@ -433,11 +439,7 @@ impl Fault {
         seed: u64,
         config: &PoolConfig<DriveConfig>,
     ) -> Vec<InjectedFault> {
-        let blow = |before, member, trouble| InjectedFault {
-            before,
-            member,
-            trouble,
-        };
+        let blow = InjectedFault::new;
         let away = |member| {
             [
                 blow(at[1], member, DriveFault::Dies),

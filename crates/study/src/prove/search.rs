@@ -346,10 +346,8 @@ impl<'a> CrashSearch<'a> {
         runs: &[(u64, u64)],
     ) -> Result<(), Fail> {
         let total = runs.iter().map(|run| run.1).sum();
-        let says = match self.suspicious {
-            true => ring::ring_statuses(self.world, disks),
-            false => Vec::new(),
-        };
+        let says = { self.suspicious }.then(|| ring::ring_statuses(self.world, disks));
+        let says = says.unwrap_or_default();
         disks.with_trial = self.only.is_some() || self.tally.points.is_multiple_of(4);
         let recovered = self.world.recover(disks);
         if disks.trial_differs {

@@ -480,7 +480,10 @@ fn a_limit_above_the_rate_is_refused_with_both_options() {
     let said = asked(&["--load", "kvcache", "--users", "2", "--slo", "iops>5k"]);
     assert!(said.contains("contradicts --users"), "{said}");
     let said = asked(&["--profile", "4k70r", "--users", "200"]);
-    assert!(said.contains("give the total rate instead"), "{said}");
+    assert!(
+        said.contains("give the total rate: --rate 6000 if each of 200 users"),
+        "{said}"
+    );
 }
 
 /// A rate per day is that of `life --writes`, and a capacity is a limit.

@@ -503,7 +503,7 @@ fn life_says_that_a_write_buffer_was_not_full() {
     let said = drivelab(&[&["life", pool], &load[..]].concat());
     assert_eq!(said.status.code(), Some(3));
     let said = text(&said.stdout);
-    assert!(said.contains("(its members 950pro-256."), "{said}");
+    assert!(said.contains("(member 950pro-256.0)."), "{said}");
     assert!(
         said.contains("go to each drive behind, 174 days until the rated bytes of 950pro-256."),
         "{said}"

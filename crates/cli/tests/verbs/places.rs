@@ -97,7 +97,11 @@ fn the_member_that_wears_out_first_is_named() {
         "{words}"
     );
     let alone = said("choose 990pro-2000 --profile 8k60r --seeds 1 --runtime 50ms");
-    assert!(alone.contains(" It wears out after "), "{alone}");
+    assert!(
+        alone.contains(" It uses up its assumed cycles after ")
+            && alone.contains(", its rating after "),
+        "{alone}"
+    );
 }
 
 /// If the pool without a drive in that place is as good, none is needed.

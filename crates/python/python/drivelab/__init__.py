@@ -303,7 +303,7 @@ def fio(*options: str, files: _Path_ | _Iterable[_Path_] = (), sections: str | _
         "files": [_os.fspath(path) for path in paths],
         "sections": [sections] if isinstance(sections, str) else list(sections),
     }
-    core = _core.Jobs(**spec)
+    core = _core.Jobs(spec["options"], files=[*spec["files"]], sections=spec["sections"])
     for warning in core.warnings():
         _warnings.warn(warning, stacklevel=2)
     said = [repr(option) for option in options]

@@ -49,7 +49,7 @@ fn at_rate(request: &ChooseRequest, like: &Replacements) -> String {
     }
 }
 
-/// Returns the verdict. Replacements that lack as little as the best within [`CLOSE`] are named together.
+/// Returns the verdict. Replacements that lack as little as the best, within the margin of ties, are named together.
 fn headline(request: &ChooseRequest, like: &Replacements) -> String {
     let wanted = short(&like.drive);
     let Some(nearest) = like.others.first() else {

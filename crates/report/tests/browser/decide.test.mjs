@@ -155,6 +155,9 @@ test("the pointer and the arrow keys read the points, with units", async () => {
   await page.keyboard.press("Escape");
   assert.equal(await tip.isVisible(), false);
   const mark = page.locator("svg.broad circle:not(.named), svg.broad rect.bar").first();
+  // The chart is higher than the window. A pointer that arrives before the scrolling has ended points at another place.
+  await mark.scrollIntoViewIfNeeded();
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await mark.hover({ force: true });
   assert.equal(await tip.innerText(), first);
   const inside = await tip.evaluate((one) => {

@@ -129,22 +129,30 @@ fn cost(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) ->
     }
 }
 
-/// Returns how many drives that meet the limits have no figure for a criterion, after a number of drives: "; 2 of them
-/// have no price".
-pub(super) fn unranked(answer: &ChooseAnswer, by: Measure) -> String {
-    let met = answer.candidates.iter().filter(|one| one.is_met());
-    let missing = met.filter(|one| by.value(one).is_none()).count();
+/// Returns the drives that meet the limits and have no figure for a criterion, with the name of the figure; `None` if
+/// there are none.
+pub(super) fn without_figure(
+    answer: &ChooseAnswer,
+    by: Measure,
+) -> Option<(&'static str, Vec<&Candidate>)> {
     let what = match by {
         Measure::Usd => "price",
         Measure::Watt => "known power",
         Measure::Years => "rating",
         Measure::P99 => "known p99",
-        Measure::Iops => return String::new(),
+        Measure::Iops => return None,
     };
-    match missing {
-        0 => String::new(),
-        1 => format!("; 1 of them has no {what}"),
-        some => format!("; {some} of them have no {what}"),
+    let met = answer.candidates.iter().filter(|one| one.is_met());
+    let all: Vec<&Candidate> = met.filter(|one| by.value(one).is_none()).collect();
+    (!all.is_empty()).then_some((what, all))
+}
+
+/// Returns the number of these drives, after a number of drives: "; 2 of them have no price".
+pub(super) fn unranked(answer: &ChooseAnswer, by: Measure) -> String {
+    match without_figure(answer, by) {
+        None => String::new(),
+        Some((what, all)) if all.len() == 1 => format!("; 1 of them has no {what}"),
+        Some((what, all)) => format!("; {} of them have no {what}", all.len()),
     }
 }
 
@@ -154,6 +162,15 @@ pub(super) fn made_until(one: &Candidate) -> Option<String> {
     Some(match old.drive == one.drive {
         true => format!("no longer made, {}", old.until),
         false => format!("{} no longer made, {}", old.drive, old.until),
+    })
+}
+
+/// Returns a name with the date after which the drive is no longer made, and with that drive if it is a member.
+pub(super) fn dated(name: &str, one: &Candidate) -> Option<String> {
+    let old = one.no_longer_made.as_ref()?;
+    Some(match old.drive == one.drive {
+        true => format!("{name} ({})", old.until),
+        false => format!("{name} ({}, {})", old.drive, old.until),
     })
 }
 

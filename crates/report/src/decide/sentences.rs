@@ -12,8 +12,8 @@ use super::ends::{candidate_cycles, itself, years_of};
 pub use super::headline::LENGTH;
 use super::headline::{first_that_fits, named_with, some_of};
 use super::phrases::{
-    ChosenRate, best_figure, chosen_rate, figure, limits, made_until, none_lasts, selection_text,
-    unranked, words,
+    ChosenRate, best_figure, chosen_rate, dated, figure, limits, made_until, none_lasts,
+    selection_text, unranked, without_figure, words,
 };
 use super::tied::{at_own_maximum, or_ties, tied, ties, worn};
 use super::{percent, reading};
@@ -182,11 +182,8 @@ fn ample_room(request: &ChooseRequest, answer: &ChooseAnswer) -> Option<String> 
 
 /// Returns the drives that meet the limits and have no figure for a criterion.
 fn missing(answer: &ChooseAnswer, by: Measure) -> Option<String> {
-    let what = unranked(answer, by);
-    let (_, what) = what.split_once(" no ")?;
-    let met = answer.candidates.iter().filter(|one| one.is_met());
-    let missing = met.filter(|one| by.value(one).is_none());
-    let names: Vec<String> = missing.map(|one| one.drive.clone()).collect();
+    let (what, all) = without_figure(answer, by)?;
+    let names: Vec<String> = all.iter().map(|one| one.drive.clone()).collect();
     Some(format!(
         "Not ranked, as there is no {what}: {}.",
         some_of(&names, NAMED)
@@ -195,14 +192,8 @@ fn missing(answer: &ChooseAnswer, by: Measure) -> Option<String> {
 
 /// Returns the drives of the verdict that are no longer made.
 fn old(answer: &ChooseAnswer, best: &BestCandidate) -> Option<String> {
-    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
-    let names = std::iter::once(&*best.drive).chain(ties.map(|tie| &*tie.drive));
-    let old: Vec<String> = names
-        .filter_map(|name| {
-            let until = made_until(answer.candidate(name)?)?;
-            Some(format!("{name} ({until})"))
-        })
-        .collect();
+    let old = { best.names() }.filter_map(|name| dated(name, answer.candidate(name)?));
+    let old: Vec<String> = old.collect();
     (!old.is_empty()).then(|| format!("No longer made: {}.", old.join(", ")))
 }
 

@@ -14,7 +14,9 @@ use super::ends::{
     WORN_OUT, candidate_cycles, ends_first, subject, wears_out, with_member, years_of,
 };
 use super::headline::{first_that_fits, short, some_of, untested};
-use super::phrases::{ChosenRate, figure, made_until, none_lasts, selection_text, unranked, words};
+use super::phrases::{
+    ChosenRate, dated, figure, made_until, none_lasts, selection_text, unranked, words,
+};
 
 /// Rate of jobs that have one of their own, in a verdict.
 pub(super) const AT_THEIR_RATE: &str = " at the rate of the jobs";
@@ -132,8 +134,9 @@ fn tied_with_none(all: &[&Candidate], by: &str, at: &str) -> String {
     first_that_fits(texts)
 }
 
-/// Returns the best and its ties: first those that last the requested years, then the others by their end. Of equal
-/// ones, those that are still made come first, then by name: with other seeds, another of them may be the best.
+/// Returns the best and its ties: first those that last the requested years, then the others by their end. Drives that
+/// last equally long are in the order of their names, those that are still made first: with other seeds, another of them
+/// may be the best.
 fn all_tied<'a>(
     request: &ChooseRequest,
     answer: &'a ChooseAnswer,
@@ -239,21 +242,21 @@ fn briefly_used_up(request: &ChooseRequest, all: &[&Candidate]) -> String {
 
 /// Returns which tied candidates are no longer made.
 fn old_names(all: &[&Candidate]) -> String {
-    let old: Vec<(String, String)> = all
+    let old: Vec<(&Candidate, String)> = all
         .iter()
-        .filter_map(|one| Some((short(&one.drive), made_until(one)?)))
+        .filter_map(|one| Some((*one, made_until(one)?)))
         .collect();
     match &old[..] {
         [] => String::new(),
-        [(name, until)] => format!(" {name}: {until}."),
+        [(one, until)] => format!(" {}: {until}.", short(&one.drive)),
         [(_, until), ..] if old.len() == all.len() && old.iter().all(|it| it.1 == *until) => {
             format!(" All are {until}.")
         }
         several => {
-            let each: Vec<String> = several
+            let each = several
                 .iter()
-                .map(|(name, until)| format!("{name} ({})", until.replace("no longer made, ", "")))
-                .collect();
+                .filter_map(|(one, _)| dated(&short(&one.drive), one));
+            let each: Vec<String> = each.collect();
             format!(" No longer made: {}.", each.join(", "))
         }
     }
@@ -325,15 +328,11 @@ pub(super) fn worn(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCa
         Some(_) => " if it never pauses",
         None => "",
     };
-    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
-    let names = [best.drive.as_str()]
-        .into_iter()
-        .chain(ties.map(|tie| &*tie.drive));
     let ends = |name: &str| {
         let one = answer.candidate(name)?;
         Some((one, one.ends_within(request.years)?))
     };
-    let mut ends: Vec<(&Candidate, f64)> = names.filter_map(ends).collect();
+    let mut ends: Vec<(&Candidate, f64)> = best.names().filter_map(ends).collect();
     ends.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.drive.cmp(&b.0.drive)));
     match (&ends[..], best.by) {
         ([], Measure::Usd) => lasts(request, answer, best),
@@ -444,23 +443,17 @@ fn lasts(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -
 
 /// Returns which drives of the verdict use up their cycles within the requested years and much before their rating.
 fn cycles(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) -> String {
-    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
-    let names = [best.drive.as_str()]
-        .into_iter()
-        .chain(ties.map(|tie| &*tie.drive));
-    let early: Vec<String> = names
-        .filter_map(|name| {
-            let (member, used) = candidate_cycles(answer.candidate(name)?, request.years)?;
-            Some(match (best.ties.is_empty(), member) {
-                (true, member) => format!(" {} {used}.", subject(member)),
-                (false, None) => format!(" {} {used}.", short(name)),
-                (false, Some(member)) => {
-                    format!(" {} (its {}) {used}.", short(name), short(member))
-                }
-            })
+    let early = best.names().filter_map(|name| {
+        let (member, used) = candidate_cycles(answer.candidate(name)?, request.years)?;
+        Some(match (best.ties.is_empty(), member) {
+            (true, member) => format!(" {} {used}.", subject(member)),
+            (false, None) => format!(" {} {used}.", short(name)),
+            (false, Some(member)) => {
+                format!(" {} (its {}) {used}.", short(name), short(member))
+            }
         })
-        .collect();
-    early.concat()
+    });
+    early.collect()
 }
 
 /// Returns the figures by seed of the tied candidates.

@@ -215,6 +215,14 @@ pub struct BestCandidate {
     pub ties: Vec<Tie>,
 }
 
+impl BestCandidate {
+    /// Returns the names that an answer gives: of the candidate, and of its ties if these are few ([`NAMED`]).
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let ties = self.ties.iter().filter(|_| self.ties.len() <= NAMED);
+        std::iter::once(&*self.drive).chain(ties.map(|tie| &*tie.drive))
+    }
+}
+
 /// A candidate that is tied with the best: one of its seeds is as good as one of the best's, or the two differ by less
 /// than [`CLOSE`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -311,10 +319,7 @@ impl ChooseAnswer {
     pub fn named(&self) -> impl Iterator<Item = &Candidate> {
         let is_named = |one: &Candidate| {
             let mut best = self.best.iter();
-            best.any(|best| {
-                let mut ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
-                best.drive == one.drive || ties.any(|tie| tie.drive == one.drive)
-            })
+            best.any(|best| best.names().any(|name| name == one.drive))
         };
         let nearest = self.nearest().map(|one| one.drive.as_str());
         let all = self.candidates.iter();

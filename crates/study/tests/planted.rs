@@ -230,9 +230,13 @@ fn are_found(bugs: impl Iterator<Item = Bug>) {
         }
         // A pool that acknowledges early releases a buffer that a member still reads. Without a planted bug, nothing
         // panics.
-        let Ok(report) = std::panic::catch_unwind(|| tried(place(bug))) else {
-            println!("{bug:?}: a panic");
-            continue;
+        let report = match std::panic::catch_unwind(|| tried(place(bug))) {
+            Ok(report) => report,
+            Err(_) if matches!(bug, Bug::AcknowledgesEarly) => {
+                println!("{bug:?}: a panic");
+                continue;
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
         };
         let points: u64 = report.rows.iter().map(|row| row.tally.points).sum();
         match &report.broken {

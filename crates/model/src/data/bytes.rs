@@ -42,15 +42,6 @@ impl Bytes {
         use_them(&arena.buffers[at.buffer as usize][part(at, bytes as usize)])
     }
 
-    /// Returns a copy of `bytes` bytes of a buffer; empty for the buffer without data, or if a device has released the
-    /// buffer while a command uses it, and it is smaller by now.
-    pub fn copied(&self, at: Payload, bytes: u32) -> Vec<u8> {
-        let arena = self.0.borrow();
-        let buffer = arena.buffers.get(at.buffer as usize);
-        let data = buffer.and_then(|data| data.get(part(at, bytes as usize)));
-        data.map_or(Vec::new(), <[u8]>::to_vec)
-    }
-
     /// Calls `fill` with `bytes` writable bytes of a buffer; with an empty slice for the buffer without data.
     pub fn with_mut<R>(&self, at: Payload, bytes: u32, fill: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut arena = self.0.borrow_mut();

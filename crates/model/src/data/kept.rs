@@ -164,8 +164,11 @@ impl<D: Device, C: Contents> DataBackedDrive<D, C> {
             let Some(at) = self.place(inside) else {
                 continue;
             };
-            let data = (command.op == Op::Write)
-                .then(|| self.buffers.copied(command.payload, command.bytes));
+            let data = (command.op == Op::Write).then(|| {
+                let copy = |bytes: &[u8]| bytes.to_vec();
+                self.buffers
+                    .with_bytes(command.payload, command.bytes, copy)
+            });
             // Without data, nothing is written.
             if data.as_ref().is_some_and(Vec::is_empty) {
                 continue;

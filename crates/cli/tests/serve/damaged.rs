@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::pools::{Rig, check, flush, kill, refused, write};
-use crate::rig::{BLOCK, BLOCKS, Client, drivelab, end, serve_logged, stamped};
+use crate::pools::{Rig, check, flush, kill, refused, refused_with, write};
+use crate::rig::{BLOCK, BLOCKS, Client, end, serve_logged, stamped};
 
 const MIRROR: &str = "mirror(2*optane-memory-16)";
 const MEMBER: &str = "optane-memory-16.0";
@@ -94,19 +94,7 @@ fn a_mirror_continues_without_a_member_whose_files_are_damaged() {
         kill(server);
         assert_eq!(files(&rig, MEMBER), before, "{damage:?}: changed");
         // The user has accepted the loss of something else than a file that may be restored.
-        let store = rig.store().display().to_string();
-        let args = [
-            "--nbd",
-            "unix:none.sock",
-            "--accept-loss",
-            "--store",
-            &store,
-        ];
-        let output = drivelab(&[MIRROR]).args(args).output();
-        let output = output.expect("drivelab starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{damage:?}: {said}");
-        assert!(said.contains("is damaged: "), "{damage:?}: {said}");
+        refused_with(&["--accept-loss"], MIRROR, &rig.store(), "is damaged: ");
         assert_eq!(files(&rig, MEMBER), before, "{damage:?}: changed");
         // Without the whole member, nothing is served: only it has the second generation.
         rig.aside("optane-memory-16.1", false);
@@ -234,24 +222,12 @@ fn a_mirror_whose_only_member_is_blank_names_its_members() {
     rig.aside("optane-memory-16.1", false);
     // Without --accept-loss, the member counts as an old copy.
     refused(MIRROR, &rig.store(), "all present members are old copies");
-    let store = rig.store().display().to_string();
-    let args = [
-        "--nbd",
-        "unix:none.sock",
-        "--accept-loss",
-        "--store",
-        &store,
-    ];
-    let output = drivelab(&[MIRROR]).args(args).output();
-    let output = output.expect("drivelab starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
     for words in [
         "optane-memory-16.0 has no readable label",
         "optane-memory-16.1 is missing",
         "of a member that was in sync",
     ] {
-        assert!(said.contains(words), "{words}: {said}");
+        refused_with(&["--accept-loss"], MIRROR, &rig.store(), words);
     }
     rig.aside("optane-memory-16.1", true);
     let server = serve_logged(rig.folder.path(), MIRROR, &[]);

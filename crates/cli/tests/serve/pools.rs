@@ -370,11 +370,16 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 pub(crate) fn refused(pool: &str, store: &Path, words: &str) {
+    refused_with(&[], pool, store, words);
+}
+
+/// As [`refused`], with further options.
+pub(crate) fn refused_with(options: &[&str], pool: &str, store: &Path, words: &str) {
     let before = contents(store);
     let nbd = format!("unix:{}", store.with_extension("sock").display());
     let text = store.display().to_string();
-    let output = drivelab(&[pool, "--nbd", &nbd, "--store", &text]).output();
-    let output = output.expect("drivelab starts");
+    let mut server = drivelab(&[pool, "--nbd", &nbd, "--store", &text]);
+    let output = server.args(options).output().expect("drivelab starts");
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains(words), "{words}: {message}");

@@ -255,7 +255,7 @@ pub(super) struct Arrival {
     pub(super) bytes: f64,
 }
 
-/// Returns the sum of the rates of all jobs in a direction (0: reads, 1: writes); zero if no job has it, `None` if the
+/// Returns the sum of the rates of all jobs in a direction (0: reads, 1: writes); zero if no job has it. `None` if the
 /// drive or a log of I/Os sets the rate of one.
 pub(super) fn arrival<'a>(jobs: impl IntoIterator<Item = &'a Job>, at: usize) -> Option<Arrival> {
     let mut sum = Arrival {

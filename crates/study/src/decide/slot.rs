@@ -1,9 +1,9 @@
 //! Whether a drive fits the slot of another one: protocol and form.
 //!
 //! Both are read from `interface` and `form_factor` of the catalogue; a drive with several forms (`HHHL card or 2.5 inch
-//! U.2`) fits if one of them does. The rules are from memory of the SAS, SFF-TA-1001 and M.2
-//! specifications, not checked. A SAS slot takes SATA drives. A slot for U.2 takes U.3 drives, and not the reverse. A bay
-//! of 3.5 inch takes 2.5 inch in a tray. An M.2 slot takes shorter modules. Not covered: adapter cards, PCIe generations and lanes, the height of a
+//! U.2`) fits if one of them does. The rules are from memory of the SAS, SFF-TA-1001 and M.2 specifications, not checked.
+//! A SAS slot takes SATA drives. A slot for U.2 takes U.3 drives, and not the reverse. A bay of 3.5 inch takes 2.5 inch
+//! in a tray. An M.2 slot takes shorter modules. Not covered: adapter cards, PCIe generations and lanes, the height of a
 //! drive, and pools.
 
 use catalogue::DriveSheet;

@@ -1,18 +1,19 @@
 //! Ample room: drives among which p99 does not decide.
 //!
-//! At 20 IOPS, or at a tenth of a limit, every drive is fast enough, and p99 would name the dearest one. Three cases count:
+//! At 20 IOPS, or at a tenth of a limit, every drive is fast enough, and p99 would name the dearest one. Three cases
+//! count:
 //!
 //! - With limits on latency: drives that meet all limits, with at most half of each limited latency.
 //! - Without them, at a given rate of sequential writes (checkpoints, backups): all drives that keep up. Bandwidth is
 //!   what such a load asks for.
-//! - Without them, for other loads: all drives that keep up with a given rate, if no part of any of them is busy for more than a third of
-//!   the time. Queues then add little to the latency of the medium.
+//! - Without them, for other loads: all drives that keep up with a given rate, if no part of any of them is busy for
+//!   more than a third of the time. Queues then add little to the latency of the medium.
 //!
 //! The drives of each case that last the requested years are ranked by power, or by years if some power is not known.
-//! Without regard to life, a frugal drive of desktop computers would win that is worn out after a year. If none lasts, years
-//! rank all. Both shares are choices of this
-//! project: a model from a data sheet may be wrong by a factor of two in p99. Not covered: logs, whose latency is the
-//! reason for buying them; traces; pools without limits on latency; any requested criterion.
+//! Without regard to life, a frugal drive of desktop computers would win that is worn out after a year. If none lasts,
+//! years rank all. Both shares are choices of this project: a model from a data sheet may be wrong by a factor of two in
+//! p99. Not covered: logs, whose latency is the reason for buying them; traces; pools without limits on latency; any
+//! requested criterion.
 
 use serde::Serialize;
 

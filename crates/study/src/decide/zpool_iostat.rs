@@ -112,7 +112,8 @@ impl Columns {
             return None;
         }
         let column = |group: &str| {
-            let at = above.iter().position(|word| *word == group)? - first;
+            // Words before the first group are the name, even if one is called like a group.
+            let at = above[first..].iter().position(|word| *word == group)?;
             // Of a pair of read and write, the second one; otherwise both.
             Some(match kind {
                 IostatTable::Latency => vec![2 + 2 * at],
@@ -542,6 +543,23 @@ mod tests {
         let quiet = format!("{header}{}", line(0).repeat(101));
         let quiet = read_statistics("z", &quiet).expect("samples");
         assert!(quiet.needs_no_log() && quiet.intervals == 100, "{quiet:?}");
+    }
+
+    /// Found by fuzzing: the subtraction of the two places overflowed.
+    #[test]
+    fn a_pool_may_be_called_like_a_group() {
+        let table = |name: &str| {
+            format!(
+                "{name} sync_read sync_write async_read async_write scrub trim\n\
+                 req_size ind agg ind agg ind agg ind agg ind agg ind agg\n\
+                 4K 0 0 5000 0 0 0 2000 0 0 0 0 0\n"
+            )
+        };
+        let share = |name| {
+            let found = read_statistics("z", &table(name)).expect("a table");
+            found.synchronous_share
+        };
+        assert_eq!(share("async_write"), share("tank"));
     }
 
     #[test]

@@ -34,6 +34,7 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
     // Data and its reference complete in different orders.
     let named = "intent-log(main=stripe(p4801x-100, 950pro-256; chunk=4k); logbias=throughput)";
     let alone = "intent-log(main=950pro-256; logbias=throughput)";
+    let over_mirror = "intent-log(main=mirror(2*950pro-256), log=p4801x-100)";
     let mirrors = "mirror(2*mirror(2*950pro-256))";
     let (stripe, concat) = ("stripe(2*950pro-256)", "concat(2*950pro-256)");
     match bug {
@@ -55,6 +56,8 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         Bug::ReadsPastTheBuffer | Bug::MergesPastTheBuffer | Bug::BelievesOldSuperblock => {
             (ring, "power cut", 20_000)
         }
+        Bug::LogGoesOnAfterGap => (over_mirror, "950pro-256.1 fails a write", 40_000),
+        Bug::SearchesSlotStarts => (over_mirror, "p4801x-100 fails all commands", 40_000),
         Bug::LogOutOfOrder | Bug::ReplaysPastGaps => (unlike_logs, "power cut", 40_000),
         Bug::NamesUnwritten => (named, "power cut", 40_000),
         Bug::ReplaysOverTheLog => (alone, "again in recovery", 40_000),

@@ -171,11 +171,15 @@ pub enum Bug {
     TrialDiscardsWrites,
     /// Array: data is computed from a child that has missed a rejected write.
     TrustsMissedWrites,
+    /// Intent log: blocks after one that could not be written are acknowledged.
+    LogGoesOnAfterGap,
+    /// Intent log: recovery does not search for blocks behind others in a slot of the main pool.
+    SearchesSlotStarts,
 }
 
 impl Bug {
     /// All planted bugs.
-    pub const ALL: [Bug; 81] = [
+    pub const ALL: [Bug; 83] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -257,6 +261,8 @@ impl Bug {
         Bug::JoinsUnflushed,
         Bug::TrialDiscardsWrites,
         Bug::TrustsMissedWrites,
+        Bug::LogGoesOnAfterGap,
+        Bug::SearchesSlotStarts,
     ];
 }
 

@@ -2,6 +2,7 @@
 //! number of points has been tried.
 
 use model::Stream;
+use model::data::{DriveFault, LastingErrors};
 use tier::offline::{RecoveredTiers, RecoveryFinding};
 
 use super::choice::{self, CrashOutcome};
@@ -315,6 +316,13 @@ impl<'a> CrashSearch<'a> {
 
     /// Checks whether a server would refuse the pool because a log is an old copy, or, under faults after which every
     /// loss must be reported, because it is missing.
+    /// Checks whether a store cannot read what it has just written. A trial keeps what it writes in memory and cannot
+    /// know that, so its result may differ.
+    fn never_reads(&self) -> bool {
+        let never = |it: &InjectedFault| it.trouble == DriveFault::Fails(LastingErrors::Reads);
+        self.case.blows.iter().any(never)
+    }
+
     fn needs_log(&self, tiers: &RecoveredTiers) -> bool {
         self.world.has_old_log(tiers) || (self.told_is_right && self.world.lacks_log(tiers))
     }
@@ -348,7 +356,8 @@ impl<'a> CrashSearch<'a> {
         let total = runs.iter().map(|run| run.1).sum();
         let says = { self.suspicious }.then(|| ring::ring_statuses(self.world, disks));
         let says = says.unwrap_or_default();
-        disks.with_trial = self.only.is_some() || self.tally.points.is_multiple_of(4);
+        disks.with_trial =
+            !self.never_reads() && (self.only.is_some() || self.tally.points.is_multiple_of(4));
         let recovered = self.world.recover(disks);
         if disks.trial_differs {
             self.tally.unstable += 1;

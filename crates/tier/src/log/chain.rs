@@ -2,7 +2,8 @@
 //!
 //! The next block is on a log device, at its head or at the beginning if it did not fit at the head. On the main pool
 //! it is after the previous block, or in a slot of its own, among those that are free according to the tables. If a log
-//! device has failed meanwhile, a block may be located after later ones. A block is accepted as the next one if it has
+//! device has failed meanwhile, a block may be located behind later or earlier ones, also on the main pool, which takes
+//! the blocks of such a device in the order in which their writes failed. A block is accepted as the next one if it has
 //! the next number, the checksum of the previous header, the epoch, and data with the stated checksum. The records that
 //! it references must match as well.
 //!
@@ -110,7 +111,7 @@ impl Chain<'_> {
         }
         for (child, at) in heads {
             let known = self.unread.len();
-            let found = self.behind_others(child, at, next);
+            let found = self.search_from(child, at, next);
             if found.is_some() {
                 return found;
             }
@@ -119,11 +120,19 @@ impl Chain<'_> {
             }
         }
         let known = self.unread.len();
-        for at in self.free_slots(next.cursor) {
-            let found = self.try_at(MAIN, at, next);
-            if found.is_some() {
-                return found;
-            }
+        // A block is rarely behind others in its slot, so all slots are tried before any is searched.
+        let slots = self.free_slots(next.cursor);
+        let found = slots.iter().find_map(|&at| self.try_at(MAIN, at, next));
+        let found = match planted::has(Bug::SearchesSlotStarts) {
+            true => found,
+            false => found.or_else(|| {
+                slots
+                    .iter()
+                    .find_map(|&at| self.search_from(MAIN, at, next))
+            }),
+        };
+        if found.is_some() {
+            return found;
         }
         if self.logs_take_blocks() {
             self.unread.truncate(known);
@@ -309,26 +318,29 @@ impl Chain<'_> {
         entry.group < self.root.number && !planted::has(Bug::ReplaysOldGroups)
     }
 
-    /// Searches for the next block after later ones of this epoch.
-    fn behind_others(
+    /// Searches for the next block at a position and behind the blocks of this log that begin there.
+    fn search_from(
         &mut self,
         child: Child,
         mut at: u64,
         next: &LogContinuation,
     ) -> Option<(BlockLocation, u32)> {
-        let end = self.bytes[usize::from(child)];
-        while at < end {
-            let (header, _) = self.header(child, at)?;
-            if header.onward.number < self.root.onward.number {
-                return None;
+        loop {
+            let header = self.header_of_log(child, at)?;
+            if header.onward.number == next.number {
+                let found = self.try_at(child, at, next);
+                if found.is_some() {
+                    return found;
+                }
             }
             at += u64::from(header.bytes).next_multiple_of(UNIT);
-            let found = self.try_at(child, at, next);
-            if found.is_some() {
-                return found;
-            }
         }
-        None
+    }
+
+    /// Reads a header of this epoch that is no older than the root.
+    fn header_of_log(&mut self, child: Child, at: u64) -> Option<LogBlockHeader> {
+        let (header, _) = self.header(child, at)?;
+        (header.onward.number >= self.root.onward.number).then_some(header)
     }
 
     /// Returns headers after the end of the log, with their positions.
@@ -340,11 +352,6 @@ impl Chain<'_> {
             let end = self.bytes[usize::from(child)].min(head + self.tier.config.scale.searched);
             places.extend((head..end).step_by(UNIT as usize).map(|at| (child, at)));
         }
-        places.extend(
-            self.free_slots(next.cursor)
-                .into_iter()
-                .map(|at| (MAIN, at)),
-        );
         places.sort_unstable();
         places.dedup();
         let mut later = Vec::new();
@@ -352,6 +359,15 @@ impl Chain<'_> {
             let header = self.header(child, at).map(|it| it.0);
             if let Some(header) = header.filter(|it| it.onward.number > next.number) {
                 later.push((child, at, header));
+            }
+        }
+        for mut at in self.free_slots(next.cursor) {
+            while let Some(header) = self.header_of_log(MAIN, at) {
+                let end = at + u64::from(header.bytes).next_multiple_of(UNIT);
+                if header.onward.number > next.number {
+                    later.push((MAIN, at, header));
+                }
+                at = end;
             }
         }
         later

@@ -60,7 +60,7 @@ pub(super) struct Block {
     bulk: bool,
     /// Writes in the block, and the commits that wait for it.
     pub(super) carried: Vec<UnloggedWrite>,
-    waiters: Vec<u32>,
+    pub(super) waiters: Vec<u32>,
     /// Number of commands in flight.
     left: u32,
     /// Children that must be flushed, one bit each.
@@ -540,14 +540,6 @@ impl IntentLog {
         self.end_blocks(now, way);
     }
 
-    /// A planted bug: commits that wait for a block complete although earlier blocks are not durable.
-    fn end_early<W: TierContext>(&mut self, now: Time, block: u32, way: &mut W) {
-        for request in core::mem::take(&mut self.issuer.blocks[block].waiters) {
-            self.spend(now, request, Part::Tier);
-            self.finish(request, way);
-        }
-    }
-
     /// Completes blocks in order; those that were flushed with another block complete with it.
     fn end_blocks<W: TierContext>(&mut self, now: Time, way: &mut W) {
         loop {
@@ -570,11 +562,15 @@ impl IntentLog {
         let this = &mut self.issuer.blocks[block];
         let mut carried = core::mem::take(&mut this.carried);
         let mut waiters = core::mem::take(&mut this.waiters);
-        let (sent, since, status) = (this.sent, this.since, this.status);
+        let (sent, since, mut status, number) = (this.sent, this.since, this.status, this.number);
         let anatomy = this.anatomy;
         way.buffers().release(core::mem::take(&mut this.payload));
-        if status == Status::Success {
-            self.issuer.durable = this.number;
+        // A recovery finds no block after one that is not durable.
+        let follows = self.issuer.durable + 1 == number || planted::has(Bug::LogGoesOnAfterGap);
+        if status == Status::Success && follows {
+            self.issuer.durable = number;
+        } else {
+            status = Status::WriteFault;
         }
         let took = now.since(sent);
         let latency = &mut self.issuer.latency;

@@ -25,6 +25,7 @@ use workload::faults::Fault;
 
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, write_stderr};
+use crate::output::remark;
 use crate::seed::SeedArg;
 use crate::size;
 use crate::state::State;
@@ -352,11 +353,18 @@ fn say(asked: &ServeRequest, lines: &[String]) -> Result<(), Failure> {
     } else {
         Box::new(io::stdout())
     };
-    for line in lines {
-        writeln!(out, "{line}")?;
+    let written = lines.iter().try_for_each(|line| writeln!(out, "{line}"));
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            // The disk of a log may be full: that must not end the server.
+            remark(
+                "warning",
+                &format!("writing to standard output: {error}; the drives are served"),
+            );
+            Ok(())
+        }
+        written => Ok(written?),
     }
-    out.flush()?;
-    Ok(())
 }
 
 /// Prints whether this machine can meet the drives' latencies, and compensates if requested.

@@ -110,7 +110,7 @@ const NOT_SEEN: [Bug; 3] = [
 ];
 
 /// Bugs that no power cut shows (`planted_rest.rs`), and bugs of arrays with parity (`planted_parity.rs`).
-const ELSEWHERE: [Bug; 13] = [
+const ELSEWHERE: [Bug; 14] = [
     Bug::RepairsOverWrites,
     Bug::ReadsWhileCopying,
     Bug::RemembersTrimmed,
@@ -124,6 +124,7 @@ const ELSEWHERE: [Bug; 13] = [
     Bug::OpensOverTheHole,
     Bug::RebuildsWithoutWrites,
     Bug::TrustsMissedWrites,
+    Bug::ParityRepairsOverWrites,
 ];
 
 fn tried((pool, only, points): (&str, &str, u64)) -> Report {

@@ -202,6 +202,29 @@ fn a_repair_meets_a_write() -> bool {
     })
 }
 
+/// A child of an array cannot read. Its data is computed and written back to it, and a client writes meanwhile.
+fn a_repair_of_an_array_meets_a_write() -> bool {
+    let config = config("raid5(3*ram-disk; chunk=16k, region=64k)", 1 << 20);
+    (0..300).any(|moment| {
+        let mut live = start(&config);
+        (0..8).for_each(|unit| live.write(unit, 1));
+        live.befall(0, DriveFault::Unreadable { at: 0, bytes: 4096 });
+        live.submit(Op::Read, 0, 0);
+        live.wait(Span::from_ns(50 * moment));
+        // Whole stripes need no reads, so they may be written between the reads of the repair and its write.
+        let bytes = 8 * UNIT;
+        let payload = live.bytes.take(bytes);
+        live.bytes.put(payload, &[2; 8 * UNIT as usize]);
+        let write = Command::write(0, 0, bytes);
+        live.pool.submit(live.now, Command { payload, ..write });
+        live.drain(2);
+        live.wait(Span::from_ms(1));
+        let is_wrong = live.read(0) != 2;
+        live.befall(1, DriveFault::Dies);
+        is_wrong || live.read(0) != 2 || live.read(4) != 2
+    })
+}
+
 /// Blocks are trimmed while a cache destages them to its backing drives.
 fn a_trim_meets_destaging() -> bool {
     let config = config(
@@ -259,9 +282,13 @@ fn a_recovery_meets_a_leg_that_is_behind() -> bool {
 /// One test, because a planted bug applies to the whole process.
 #[test]
 fn each_planted_bug_is_found() {
-    let tries: [(Bug, fn() -> bool); 4] = [
+    let tries: [(Bug, fn() -> bool); 5] = [
         (Bug::ReadsWhileCopying, a_read_meets_a_copy),
         (Bug::RepairsOverWrites, a_repair_meets_a_write),
+        (
+            Bug::ParityRepairsOverWrites,
+            a_repair_of_an_array_meets_a_write,
+        ),
         (Bug::RemembersTrimmed, a_trim_meets_destaging),
         (Bug::RecoversUnmarked, a_recovery_meets_a_leg_that_is_behind),
     ];

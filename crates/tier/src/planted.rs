@@ -175,11 +175,13 @@ pub enum Bug {
     LogGoesOnAfterGap,
     /// Intent log: recovery does not search for blocks behind others in a slot of the main pool.
     SearchesSlotStarts,
+    /// Array: data that a child could not read is computed and written back without a lock of its rows.
+    ParityRepairsOverWrites,
 }
 
 impl Bug {
     /// All planted bugs.
-    pub const ALL: [Bug; 83] = [
+    pub const ALL: [Bug; 84] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -263,6 +265,7 @@ impl Bug {
         Bug::TrustsMissedWrites,
         Bug::LogGoesOnAfterGap,
         Bug::SearchesSlotStarts,
+        Bug::ParityRepairsOverWrites,
     ];
 }
 

@@ -214,6 +214,8 @@ fn blkparse_prints_more_than_reads_and_writes() {
         "C R 8 - 8 [0]",
         "D R 8 8 [a]",
         "R R 8 * 8 [0]",
+        "D R 8",
+        "C R 8",
     ] {
         let text = format!("8,0 1 1 0.1 1 D R 8 + 8 [a]\n8,0 1 1 0.1 1 {malformed}\n");
         let said = read(text.as_bytes(), &Options::default()).expect_err(malformed);

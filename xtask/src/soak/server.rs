@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Maximum time for a server to listen, and to shut down in order.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Maximum time for an answer of the control socket.
-const ANSWER: Duration = Duration::from_secs(10);
+/// Maximum time for an answer of the control socket. A power cut is answered after the recovery.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// Folder with the sockets, the store and the client's records of a series.
 #[derive(Debug)]

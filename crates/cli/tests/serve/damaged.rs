@@ -176,7 +176,11 @@ fn a_store_of_another_version_is_refused() {
     let text = fs::read_to_string(&state).expect("a state");
     fs::write(&state, text.replace("store 2", "store 9")).expect("written");
     refused(MIRROR, &rig.store(), "it is of another version");
-    refused(MIRROR, &rig.store(), "move its two files");
+    refused(
+        MIRROR,
+        &rig.store(),
+        "the version of this program that wrote it",
+    );
 }
 
 #[test]

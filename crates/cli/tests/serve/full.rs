@@ -311,3 +311,29 @@ fn a_recording_ends_at_a_write_that_the_store_rejects() {
         .collect();
     assert_eq!(completed, [true, false]);
 }
+
+/// The lines on how to connect go to a full disk: the drive is served all the same.
+#[test]
+fn a_full_disk_below_standard_output_does_not_end_the_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("nbd.sock");
+    let full = File::options().write(true).open("/dev/full");
+    let child = Command::new(env!("CARGO_BIN_EXE_drivelab"))
+        .args(["serve", "ram-disk", "--size", "4M", "--speed", "0", "--nbd"])
+        .arg(format!("unix:{}", socket.display()))
+        .stdout(full.expect("Linux has it"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("drivelab starts");
+    let mut server = Server { child, socket };
+    let mut said = BufReader::new(server.child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    while !line.contains("writing to standard output") {
+        line.clear();
+        assert!(said.read_line(&mut line).expect("a line") > 0, "it ended");
+    }
+    assert!(line.contains("the drives are served"), "{line}");
+    let mut client = Client::connect(&server);
+    assert_eq!(ends_with(&mut client, command::WRITE, 3), 0);
+    end(server);
+}

@@ -101,6 +101,13 @@ impl ServedDevice {
             reached = (reached + STEP).min(until);
             self.run_until(reached);
         }
+        // A slow rebuild may use all of the virtual time within less wall-clock time.
+        if let (false, Machine::Pool(pool)) = (paused, &mut self.machine)
+            && let Some(work) = pool.rebuilds()
+        {
+            self.news
+                .push_back(format!("{work}; the next start continues this"));
+        }
         let ended = self.last_flush.take();
         let errors = self.take_host_errors();
         let matters = self.store_file().is_some() && !self.read_only;

@@ -20,7 +20,7 @@ use tier::offline::Images;
 use tier::{DriveConfig, Kind, Pool, PoolConfig, Target};
 
 use super::disk::{MemberDisk, PoolDrive};
-use super::opening::IN_USE;
+use super::opening::{IN_USE, OTHER_PROGRAM};
 use crate::store::state_path;
 
 /// Stores of a pool that is not running, each of which may fail.
@@ -147,13 +147,19 @@ pub(super) fn unusable(name: &str, image: &Path) -> Option<io::Error> {
 
 /// Returns the message on a member that has been dropped because of this error of the host, or this damage of its files.
 pub(super) fn dropped(error: &str) -> String {
-    format!("{error}. It counts as missing until the server is started again")
+    format!("{error}. It counts as missing; the next start tries to open it again")
 }
 
 /// Returns the message on the next step for a member of this size whose files are damaged. The server does not change
-/// them.
-pub(super) fn way_to_rebuild(image: &Path, bytes: u64) -> String {
+/// them. `has_copies`: a mirror or array is directly above the member.
+pub(super) fn way_to_rebuild(image: &Path, bytes: u64, has_copies: bool) -> String {
     let (data, state) = (image.display(), state_path(image));
+    if !has_copies {
+        return format!(
+            "The server does not change the files of this member: restore {data} and {}",
+            state.display()
+        );
+    }
     format!(
         "The server does not change the files of this member. Restore them, or rebuild the member from the others: end the server, remove {data} and {}, then `truncate -s {bytes} {data}`",
         state.display()
@@ -164,7 +170,9 @@ pub(super) fn way_to_rebuild(image: &Path, bytes: u64) -> String {
 pub(super) fn of_member(problems: Problems) -> impl Iterator<Item = Problem> {
     problems.0.into_iter().map(|problem| Problem {
         help: match problem.help {
-            Some(help) if help != IN_USE => Some(String::from(RESTORE_OR_REMOVE)),
+            Some(help) if help != IN_USE && help != OTHER_PROGRAM => {
+                Some(String::from(RESTORE_OR_REMOVE))
+            }
             help => help,
         },
         ..problem

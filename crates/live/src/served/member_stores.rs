@@ -27,11 +27,12 @@ pub(super) struct OpenedMembers {
 }
 
 impl OpenedMembers {
-    /// Opens the store of a member of an existing pool. `fresh`: the state of a new one.
+    /// Opens the store of a member of an existing pool. `fresh`: the state of a new one. `has_copies`: a mirror or array
+    /// is directly above the member.
     pub(super) fn existing(
         &mut self,
         image: &Path,
-        name: &str,
+        (name, has_copies): (&str, bool),
         fresh: SavedState,
         management: &Management,
     ) -> Result<Option<OpenedStore>, Problems> {
@@ -52,7 +53,7 @@ impl OpenedMembers {
             }
             self.failed.push(what);
             self.advice
-                .push(failing::way_to_rebuild(image, fresh.bytes));
+                .push(failing::way_to_rebuild(image, fresh.bytes, has_copies));
             return Ok(None);
         }
         let serial = fresh.serial.clone();

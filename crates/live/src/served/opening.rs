@@ -267,11 +267,12 @@ fn open_existing(
 ) -> Result<OpenedStore, Problems> {
     let text = std::fs::read_to_string(beside).map_err(|error| cannot(beside, "read", &error))?;
     let state = SavedState::parse(&text).map_err(|what| {
-        refused(
-            beside,
-            what,
-            "restore an undamaged copy, or name another --store",
-        )
+        let is_of_other = SavedState::is_of_other_version(&text) || SavedState::is_intact(&text);
+        let help = match is_of_other {
+            true => OTHER_PROGRAM,
+            false => "restore an undamaged copy, or name another --store",
+        };
+        refused(beside, what, help)
     })?;
     let of = |state: &SavedState| format!("{} with {} bytes", state.drive, state.bytes);
     if state.drive != fresh.drive || state.bytes != fresh.bytes {
@@ -334,7 +335,9 @@ pub(super) fn store_damage(
     let text = String::from_utf8_lossy(&text);
     let state = match SavedState::parse(&text) {
         Ok(state) => state,
-        Err(_) if SavedState::is_of_other_version(&text) => return None,
+        Err(_) if SavedState::is_of_other_version(&text) || SavedState::is_intact(&text) => {
+            return None;
+        }
         Err(what) => return Some(format!("{}: {what}", beside.display())),
     };
     let of = |state: &SavedState| (state.drive.clone(), state.serial.clone(), state.bytes);
@@ -369,6 +372,10 @@ pub(super) fn open_blank(path: &Path, fresh: &SavedState) -> Option<Result<Opene
 
 /// Next step for a store that another program uses.
 pub(super) const IN_USE: &str = "each server needs a store of its own";
+
+/// Next step for a store that another version of this program has written.
+pub(super) const OTHER_PROGRAM: &str =
+    "serve it with the version of this program that wrote it, or name another --store";
 
 fn lock(path: &Path, file: &File) -> Result<(), Problems> {
     flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {

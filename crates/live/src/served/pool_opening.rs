@@ -232,12 +232,8 @@ impl Setup {
             ..OpenedMembers::default()
         };
         let mut problems = Problems::default();
-        for ((member, (_, sheet)), (serial, name)) in config
-            .members
-            .iter()
-            .zip(&sheets)
-            .zip(&folder.state.members)
-        {
+        let members = config.members.iter().enumerate().zip(&sheets);
+        for (((index, member), (_, sheet)), (serial, name)) in members.zip(&folder.state.members) {
             let fresh = SavedState {
                 drive: sheet.id.clone(),
                 serial: serial.clone(),
@@ -256,7 +252,10 @@ impl Setup {
             let image = member_image(path, name);
             let one = match folder.is_new {
                 true => open_file(&image, fresh, &sheet.management).map(Some),
-                false => opened.existing(&image, name, fresh, &sheet.management),
+                false => {
+                    let member_is = (name.as_str(), has_copies(config, index));
+                    opened.existing(&image, member_is, fresh, &sheet.management)
+                }
             };
             match one {
                 Ok(one) => {
@@ -569,4 +568,17 @@ fn topology(config: &PoolConfig<DriveConfig>) -> Vec<String> {
         .collect();
     lines.push(format!("served is {}", volumes.join(", ")));
     lines
+}
+
+/// Checks whether a mirror or array is directly above a member.
+fn has_copies(config: &PoolConfig<DriveConfig>, member: usize) -> bool {
+    let is_it =
+        |it: &Target| matches!(it, Target::Slice { member: of, .. } if usize::from(*of) == member);
+    config.tiers.iter().any(|tier| {
+        let kind = &tier.kind;
+        matches!(
+            kind,
+            Kind::Mirror(_) | Kind::Raid5(_) | Kind::Raid6(_) | Kind::Raidz(_)
+        ) && tier.children.iter().any(is_it)
+    })
 }

@@ -134,6 +134,14 @@ impl SavedState {
         head.starts_with("drivelab-store ") && head != HEAD && head != HEAD_1
     }
 
+    /// Checks whether the text has a valid checksum: lines that this program does not know are then not damage.
+    pub fn is_intact(text: &str) -> bool {
+        text.rfind("crc32c ").is_some_and(|tail| {
+            let sum = crc32c::crc32c(&text.as_bytes()[..tail]);
+            text[tail..] == format!("crc32c {sum:08x}\n")
+        })
+    }
+
     /// Parses the text of the file.
     ///
     /// # Errors
@@ -152,8 +160,7 @@ impl SavedState {
             });
         }
         let tail = text.rfind("crc32c ").ok_or("its end is missing")?;
-        let sum = crc32c::crc32c(&text.as_bytes()[..tail]);
-        if text[tail..] != format!("crc32c {sum:08x}\n") {
+        if !SavedState::is_intact(text) {
             return Err(String::from("it is damaged: its checksum is wrong"));
         }
         let mut state = SavedState::default();
@@ -390,6 +397,17 @@ mod tests {
                 .unwrap_err()
                 .contains("is not")
         );
+        // A line of another program is no damage; a changed byte is.
+        let text = state().emit();
+        let sealed = |text: &str| format!("{text}crc32c {:08x}\n", crc32c::crc32c(text.as_bytes()));
+        let lines = &text[..text.rfind("crc32c ").expect("its end")];
+        let other = sealed(&format!("{lines}future 7\n"));
+        assert!(SavedState::parse(&other).unwrap_err().contains("future"));
+        assert!(SavedState::is_intact(&other));
+        assert!(!SavedState::is_intact(
+            &other.replace("future 7", "future 8")
+        ));
+        assert!(!SavedState::is_intact(&other[..other.len() - 4]));
     }
 
     #[test]

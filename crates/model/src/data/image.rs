@@ -16,7 +16,8 @@ const SECTOR: u64 = 512;
 
 type Page = [u8; PAGE as usize];
 
-/// Content of a medium; it grows as it is written. Two images are equal if they return equal data.
+/// Content of a medium; it grows as it is written. Equal images return equal data; images that return equal data need not
+/// be equal, because a page of zeroes differs from one that was never written: see [`Image::same`].
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Image {
     pages: Vec<Option<Arc<Page>>>,

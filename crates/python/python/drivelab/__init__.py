@@ -313,10 +313,8 @@ def fio(*options: str, files: _Path_ | _Iterable[_Path_] = (), sections: str | _
 
 def _drives(named):
     """One drive or several, by name or as they are."""
-    try:
-        several = [named] if isinstance(named, (str, _os.PathLike, Drive)) else list(named)
-    except TypeError:
-        several = [named]
+    is_one = isinstance(named, (str, _os.PathLike, Drive)) or not hasattr(named, "__iter__")
+    several = [named] if is_one else list(named)
     for one in several:
         if not isinstance(one, (str, _os.PathLike, Drive)):
             raise InputError(f"{one!r} is not a drive: must be a name, a Drive, or several of them in a list")

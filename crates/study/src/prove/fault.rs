@@ -310,8 +310,12 @@ impl Fault {
                 return FaultCoverage::MustBeTold;
             }
             // Some blocks may then be on no member.
-            Fault::UnreadableAndReturns(..) | Fault::DiesAndFailsWrite(..) => {
-                return FaultCoverage::MustBeTold;
+            Fault::UnreadableAndReturns(..) => return FaultCoverage::MustBeTold,
+            Fault::DiesAndFailsWrite(one, two) => {
+                return match loss.happens(&|it| it == *one || it == *two, true) {
+                    false => FaultCoverage::Yes,
+                    true => FaultCoverage::MustBeTold,
+                };
             }
             Fault::Fails(member) | Fault::NeverReads(member)
                 if loss.happens(&|it| it == *member, true) =>

@@ -14,8 +14,11 @@
 //! Data of the missing child in that stripe is then computed incorrectly. The durability guarantee states this. Labels
 //! record whether writes were in progress. If so, and data in marked stripes would have to be computed, the array is
 //! not opened ([`Damage::Hole`](super::offline::Damage::Hole)), as md does not start a dirty degraded array. It is
-//! opened only if a second parity confirms all of this data, or the loss is accepted. Not modelled: the stripe cache that combines writes,
-//! repair of unreadable data.
+//! opened only if a second parity confirms all of this data, or the loss is accepted.
+//!
+//! Data that a child cannot read is computed, written back to that child, and read again, as in md
+//! (`handle_stripe` in `drivers/md/raid5.c`). A read error counts if that read fails ([`super::read_errors`]). Not
+//! modelled: the stripe cache that combines writes.
 
 mod config;
 mod rebuild;
@@ -210,8 +213,7 @@ impl ParityArray {
             self.read_errors.reset(child);
             return self.part_done(now, request, &done.anatomy, way);
         }
-        let row = at / self.shape.stripe() * self.shape.chunk + at % self.shape.chunk;
-        if done.status == Status::Gone || self.read_errors.add_at(child, row) {
+        if done.status == Status::Gone {
             self.leave(child, way);
         }
         self.requests[request].status = done.status;
@@ -249,7 +251,10 @@ impl ParityArray {
     /// A child has missed a write, or does not respond.
     fn leave<W: TierContext>(&mut self, child: Child, way: &mut W) {
         self.rebuilding.leave(child);
-        self.labels.leave(child);
+        if self.labels.leave(child) {
+            // Its data no longer counts, and is rebuilt before it counts again.
+            self.untrusted &= !(1 << child);
+        }
         self.pump(way);
     }
 

@@ -1,9 +1,13 @@
 //! Work on a piece of a stripe: the same rows of all its chunks are read, parity is computed, and changed columns are
 //! written.
 
+mod compute;
+#[cfg(test)]
+mod tests;
+
 use model::anatomy::Anatomy;
 use model::command::{Command, Completion, Op, Payload, Status};
-use model::data::{Buffers, field};
+use model::data::Buffers;
 use model::time::Time;
 
 use super::shape::PAGE;
@@ -20,6 +24,15 @@ enum Plan {
     Reconstruct,
     /// Computes columns that cannot be read.
     Compute,
+}
+
+/// Step of a piece of work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Read,
+    Write,
+    /// Columns that could not be read have been written, and are read again.
+    Verify,
 }
 
 /// The request of a rebuild, which has none.
@@ -44,7 +57,11 @@ pub(super) struct StripeWork {
     plan: Plan,
     /// Columns that are missing and will be computed.
     missing: u32,
-    writing: bool,
+    /// Columns that are written only because they could not be read.
+    repaired: u32,
+    /// Columns that are written.
+    written: u32,
+    phase: Step,
     left: u32,
     failed: u32,
     status: Status,
@@ -108,7 +125,9 @@ impl ParityArray {
             bad: 0,
             plan: Plan::Compute,
             missing: 0,
-            writing: false,
+            repaired: 0,
+            written: 0,
+            phase: Step::Read,
             left: 0,
             failed: 0,
             status: Status::Success,
@@ -179,7 +198,10 @@ impl ParityArray {
                 continue;
             }
             let (from, until) = self.rows(work);
-            self.locked.push((from, until, work));
+            let is_repair = self.works[work].bad != 0;
+            if !is_repair || !planted::has(Bug::ParityRepairsOverWrites) {
+                self.locked.push((from, until, work));
+            }
             if self.is_write(work) {
                 self.last_write = now;
                 self.disturbed = true;
@@ -252,13 +274,15 @@ impl ParityArray {
         let cheaper = missing == 0
             && parity.count_ones() == self.shape.parity as u32
             && modify < rest.count_ones();
+        // A column that could not be read is computed, so that it can be written again.
+        let is_repair = missing & this.bad != 0 && parity.count_ones() >= missing.count_ones();
         let (plan, read) = if !self.is_write(work) {
             (Plan::Compute, 0)
         } else if stored == 0 && this.touched & !this.over & missing == 0 {
             (Plan::Reconstruct, this.touched & !this.over)
-        } else if may_modify && (missing & rest != 0 || cheaper) {
+        } else if may_modify && !is_repair && (missing & rest != 0 || cheaper) {
             (Plan::Modify, this.touched | parity)
-        } else if missing & rest != 0 {
+        } else if missing & rest != 0 || is_repair {
             (Plan::Compute, 0)
         } else {
             (Plan::Reconstruct, rest)
@@ -280,7 +304,7 @@ impl ParityArray {
             _ => (0, read),
         };
         let this = &mut self.works[work];
-        (this.plan, this.missing, this.writing, this.failed) = (plan, computed, false, 0);
+        (this.plan, this.missing, this.phase, this.failed) = (plan, computed, Step::Read, 0);
         this.left = 1;
         for column in bits(read) {
             self.column(work, column, Op::Read, way);
@@ -319,14 +343,22 @@ impl ParityArray {
         let this = &mut self.works[work];
         this.last = done.anatomy;
         if done.status != Status::Success {
-            this.failed |= 1 << column;
-            this.status = done.status;
-            let gone = this.writing || done.status == Status::Gone;
-            let row = this.stripe * self.shape.chunk + this.from;
-            if gone || self.read_errors.add_at(child, row) {
+            let phase = this.phase;
+            if phase != Step::Verify {
+                this.failed |= 1 << column;
+                this.status = done.status;
+            }
+            // A read error counts if writing the column again does not end it.
+            let leaves = match phase {
+                Step::Write => true,
+                _ if done.status == Status::Gone => true,
+                Step::Read => false,
+                Step::Verify => self.read_errors.add(child),
+            };
+            if leaves {
                 self.leave(child, way);
             }
-        } else if !this.writing {
+        } else if this.phase != Step::Write {
             self.read_errors.reset(child);
         }
         self.step(now, work, way);
@@ -341,8 +373,13 @@ impl ParityArray {
         }
         let last = core::mem::replace(&mut this.last, Anatomy::ZERO);
         this.anatomy.append(&last);
-        if this.writing {
-            return self.written(now, work, way);
+        match this.phase {
+            Step::Read => {}
+            Step::Write => return self.written(now, work, way),
+            Step::Verify => {
+                let status = this.status;
+                return self.end_work(now, work, status, way);
+            }
         }
         if this.failed != 0 {
             this.bad |= this.failed;
@@ -356,81 +393,96 @@ impl ParityArray {
         if !self.is_write(work) {
             self.compute_missing(work, way);
             self.give_read(work, way);
-            return self.end_work(now, work, Status::Success, way);
+            return self.write_columns(now, work, 0, way);
         }
         let changed = match self.works[work].plan {
             Plan::Modify => self.modify(work, way),
             Plan::Reconstruct | Plan::Compute => self.reconstruct(work, way),
         };
-        let this = &mut self.works[work];
-        (this.writing, this.left) = (true, 1);
-        let stripe = this.stripe;
-        let stored = self.columns_of(stripe, self.stored());
-        let mut missed = 0;
-        for column in bits(changed) {
-            if stored & (1 << column) != 0 {
-                self.column(work, column, Op::Write, way);
-            } else {
-                missed |= 1 << self.shape.child(stripe, column.into());
-            }
-        }
+        let stripe = self.works[work].stripe;
+        let missed = changed & !self.columns_of(stripe, self.stored());
+        let children = self.children_of(stripe, missed);
         let request = self.works[work].request;
-        self.requests[request].missed |= missed;
-        self.step(now, work, way);
+        self.requests[request].missed |= children;
+        self.write_columns(now, work, changed & !missed, way);
     }
 
     /// Writes the computed column to the child that is rebuilt.
     fn write_rebuilt<W: TierContext>(&mut self, now: Time, work: u32, way: &mut W) {
         self.compute_missing(work, way);
-        let this = &mut self.works[work];
-        (this.writing, this.left) = (true, 1);
+        let this = &self.works[work];
         let (touched, stripe, bytes) = (this.touched, this.stripe, (this.until - this.from) as u32);
         for parity in bits(touched & !self.data_columns()) {
             self.compute_parity(work, parity, bytes, way);
         }
         // If the child has failed meanwhile, its column is not written.
         let is_written = touched & self.columns_of(stripe, self.rebuilding.child());
-        for column in bits(is_written) {
+        self.write_columns(now, work, is_written, way);
+    }
+
+    /// Writes these columns, and those that could not be read, as md does. Rows stay locked until the end, so that no
+    /// write of a client is overwritten.
+    fn write_columns<W: TierContext>(&mut self, now: Time, work: u32, columns: u32, way: &mut W) {
+        let this = self.works[work];
+        let in_sync = self.columns_of(this.stripe, self.labels.known.in_sync);
+        let repaired = this.bad & in_sync & !columns;
+        let data = self.data_columns();
+        // A partial-stripe write that keeps unread data has not computed it.
+        let repaired = repaired & (this.missing | !data);
+        for parity in bits(repaired & !data) {
+            self.compute_parity(work, parity, (this.until - this.from) as u32, way);
+        }
+        let this = &mut self.works[work];
+        (this.phase, this.left) = (Step::Write, 1);
+        (this.repaired, this.written) = (repaired, columns | repaired);
+        for column in bits(columns | repaired) {
             self.column(work, column, Op::Write, way);
         }
         self.step(now, work, way);
     }
 
-    /// Computes a parity column from all data.
-    fn compute_parity<W: TierContext>(&mut self, work: u32, parity: u32, bytes: u32, way: &mut W) {
-        if self.cell(work, parity).buffer == 0 {
-            *self.cell(work, parity) = way.buffers().take(bytes);
-        }
-        let to = *self.cell(work, parity);
-        way.buffers().zero(to, bytes);
-        for column in bits(self.data_columns()) {
-            let from = *self.cell(work, column);
-            way.buffers()
-                .fold(from, to, self.factor(parity, column), bytes);
-        }
+    /// Returns the children that have these columns.
+    fn children_of(&self, stripe: u64, columns: u32) -> u32 {
+        bits(columns).fold(0, |mask, column| {
+            mask | 1 << self.shape.child(stripe, column.into())
+        })
     }
 
     fn written<W: TierContext>(&mut self, now: Time, work: u32, way: &mut W) {
         let this = self.works[work];
-        if self.is_rebuild(work) {
-            let status = if this.failed == 0 {
-                Status::Success
-            } else {
-                this.status
-            };
-            return self.end_work(now, work, status, way);
-        }
-        let children = bits(this.failed).fold(0, |mask, column| {
-            mask | 1 << self.shape.child(this.stripe, column.into())
-        });
-        self.requests[this.request].missed |= children;
-        self.distrust(children);
-        // A failure of a child that could not be marked as out must be reported.
-        let status = match children & self.labels.known.in_sync {
-            0 => Status::Success,
-            _ => this.status,
+        // A child that fails a repair has missed no write.
+        let failed = this.failed & !this.repaired;
+        let children = self.children_of(this.stripe, failed);
+        let is_success = if self.is_rebuild(work) {
+            failed == 0
+        } else {
+            self.requests[this.request].missed |= children;
+            self.distrust(children);
+            // A failure of a child that could not be marked as out must be reported.
+            children & self.labels.known.in_sync == 0
         };
-        self.end_work(now, work, status, way);
+        let in_sync = self.columns_of(this.stripe, self.labels.known.in_sync);
+        let again = this.bad & this.written & in_sync & !this.failed;
+        let this = &mut self.works[work];
+        if is_success {
+            this.status = Status::Success;
+        }
+        (this.phase, this.left) = (Step::Verify, 1);
+        for column in bits(again) {
+            self.verify(work, column, way);
+        }
+        self.step(now, work, way);
+    }
+
+    /// Reads a column again that could not be read and has been written. Its data is known.
+    fn verify<W: TierContext>(&mut self, work: u32, column: u32, way: &mut W) {
+        let this = &mut self.works[work];
+        this.left += 1;
+        let (from, bytes) = (this.from, (this.until - this.from) as u32);
+        let stripe = this.stripe;
+        let read = Command::read(0, stripe * self.shape.chunk + from, bytes);
+        let child = self.shape.child(stripe, column.into());
+        self.send(child, ParityPurpose::Work(work, column), &read, way);
     }
 
     fn give_cells_back<W: TierContext>(&mut self, work: u32, way: &mut W) {
@@ -461,137 +513,5 @@ impl ParityArray {
         }
         self.part_done(now, this.request, &this.anatomy, way);
         self.start_waiting(now, way);
-    }
-
-    /// Computes missing data columns from all others and the same number of parities.
-    fn compute_missing<W: TierContext>(&mut self, work: u32, way: &mut W) {
-        let this = self.works[work];
-        let bytes = (this.until - this.from) as u32;
-        let data = self.shape.data() as u32;
-        let mut parities = [0_u32; 2];
-        let mut missing = [0_u32; 2];
-        let count = this.missing.count_ones() as usize;
-        bits(this.missing)
-            .zip(&mut missing)
-            .for_each(|(it, to)| *to = it);
-        let had = (data..self.shape.children as u32).filter(|&column| {
-            self.cells[(work * self.shape.children as u32 + column) as usize].buffer != 0
-        });
-        had.zip(&mut parities).for_each(|(it, to)| *to = it);
-        if count == 0 || !W::Buffers::REAL {
-            return;
-        }
-        for &parity in &parities[..count] {
-            let to = *self.cell(work, parity);
-            for column in (0..data).filter(|it| this.missing & (1 << it) == 0) {
-                let from = *self.cell(work, column);
-                way.buffers()
-                    .fold(from, to, self.factor(parity, column), bytes);
-            }
-        }
-        let factors = match count {
-            1 => [[field::inverse(self.factor(parities[0], missing[0])), 0]; 2],
-            _ => field::two_missing(
-                parities.map(|it| (it - data) as usize),
-                missing.map(|it| it as usize),
-            ),
-        };
-        for (index, &column) in missing[..count].iter().enumerate() {
-            let to = way.buffers().take(bytes);
-            way.buffers().zero(to, bytes);
-            for (&parity, &factor) in parities[..count].iter().zip(&factors[index]) {
-                let from = *self.cell(work, parity);
-                way.buffers().fold(from, to, factor, bytes);
-            }
-            *self.cell(work, column) = to;
-        }
-    }
-
-    /// Returns the coefficient of a column in a parity.
-    fn factor(&self, parity: u32, column: u32) -> u8 {
-        let parity = parity - self.shape.data() as u32;
-        match planted::has(Bug::WrongCoefficient) && parity == 1 && column == 2 {
-            true => 3,
-            false => field::coefficient(parity as usize, column as usize),
-        }
-    }
-
-    /// Replaces the old data of a column by the written data.
-    fn overlay<W: TierContext>(&mut self, work: u32, column: u32, way: &mut W) {
-        let this = self.works[work];
-        let command = self.requests[this.request].command;
-        let begin = this.stripe * self.shape.stripe() + u64::from(column) * self.shape.chunk;
-        let from = (begin + this.from).max(this.at);
-        let until = (begin + this.until).min(this.at + u64::from(this.bytes));
-        if self.cell(work, column).buffer == 0 {
-            *self.cell(work, column) = way.buffers().take((this.until - this.from) as u32);
-        }
-        let to = self
-            .cell(work, column)
-            .skip((from - begin - this.from) as u32);
-        let data = match command.op {
-            Op::Write if command.payload.buffer != 0 => {
-                command.payload.skip((from - command.offset) as u32)
-            }
-            _ => Payload::default(),
-        };
-        way.buffers().copy(data, to, (until - from) as u32);
-    }
-
-    /// Removes the old data from parity, and adds the written data. Returns the changed columns.
-    fn modify<W: TierContext>(&mut self, work: u32, way: &mut W) -> u32 {
-        let this = self.works[work];
-        let bytes = (this.until - this.from) as u32;
-        let readable = self.columns_of(this.stripe, self.labels.readable()) & !this.bad;
-        let parity = readable & !self.data_columns();
-        for column in bits(this.touched) {
-            for pass in 0..2 {
-                if pass == 1 {
-                    self.overlay(work, column, way);
-                } else if planted::has(Bug::KeepsOldInParity) {
-                    continue;
-                }
-                for parity in bits(parity) {
-                    let (from, to) = (*self.cell(work, column), *self.cell(work, parity));
-                    let factor = self.factor(parity, column);
-                    way.buffers().fold(from, to, factor, bytes);
-                }
-            }
-        }
-        let all = ((1_u64 << self.shape.children) - 1) as u32;
-        match planted::has(Bug::ParityNotUpdated) {
-            true => this.touched,
-            false => this.touched | all & !self.data_columns(),
-        }
-    }
-
-    /// Computes parity from all data. Returns the changed columns.
-    fn reconstruct<W: TierContext>(&mut self, work: u32, way: &mut W) -> u32 {
-        self.compute_missing(work, way);
-        let this = self.works[work];
-        let bytes = (this.until - this.from) as u32;
-        for column in bits(this.touched) {
-            self.overlay(work, column, way);
-        }
-        let data = self.data_columns();
-        let all = ((1_u64 << self.shape.children) - 1) as u32;
-        for parity in bits(all & !data) {
-            self.compute_parity(work, parity, bytes, way);
-        }
-        this.touched | all & !data
-    }
-
-    /// Copies computed data to the reading command.
-    fn give_read<W: TierContext>(&mut self, work: u32, way: &mut W) {
-        let this = self.works[work];
-        let command = self.requests[this.request].command;
-        if command.payload.buffer == 0 {
-            return;
-        }
-        let column = this.touched.trailing_zeros();
-        let within = (this.at % self.shape.chunk - this.from) as u32;
-        let from = self.cell(work, column).skip(within);
-        let to = command.payload.skip((this.at - command.offset) as u32);
-        way.buffers().copy(from, to, this.bytes);
     }
 }

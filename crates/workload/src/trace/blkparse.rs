@@ -127,11 +127,9 @@ fn event(
 /// Checks whether the details of a request have a form that blkparse prints: `sector + sectors`, or for commands without
 /// a place at most one number before the packet `(...)`, the process or the error `[...]`.
 fn has_known_details(fields: &Fields) -> bool {
-    let begins = |column, letters: &[u8]| {
-        let first = fields.text(column).first();
-        first.is_none_or(|first| letters.contains(first))
-    };
-    begins(7, b"([") || begins(8, b"+([")
+    let first = |column| fields.text(column).first();
+    let begins = |first: &u8, letters: &[u8]| letters.contains(first);
+    first(7).is_none_or(|it| begins(it, b"([")) || first(8).is_some_and(|it| begins(it, b"+(["))
 }
 
 /// Key of outstanding flushes, which have no sector.

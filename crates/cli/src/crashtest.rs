@@ -4,6 +4,7 @@ mod cause;
 mod check;
 mod guest;
 mod junit;
+mod outcome;
 mod page;
 mod record;
 mod refused;
@@ -11,6 +12,7 @@ mod resident;
 mod second;
 mod shown;
 mod source;
+mod timed;
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
@@ -19,8 +21,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crash::name::Name;
-use crash::search::{Judgement, Limits, NoReport, judge, search};
+use crash::name::{END, Name};
+use crash::search::{Check as _, Judgement, Limits, NoReport, case, search};
 use crash::{Lost, Walk};
 use model::Span;
 use text::problem::Problems;
@@ -33,8 +35,8 @@ use cause::FailureCause;
 use check::{CheckCommand, Checker};
 pub(crate) use guest::first_process;
 use guest::{GuestChecks, Kernel};
+use outcome::SearchOutcome;
 use record::ProgramRecording;
-use shown::SearchOutcome;
 use source::Source;
 
 /// Crash tests of your software: power cuts in what it wrote, judged by your checker
@@ -63,15 +65,16 @@ DRIVELAB_TRIES before it begins an operation. Its output is printed only if it f
 The checker runs once for each image, by `sh -c`, in a guest that has mounted the image at DRIVELAB_DIR. With --fs none, and \
 for logs of `serve --record`, it runs without a guest, and DRIVELAB_DEVICE is a file with the image, which it may change. \
 DRIVELAB_ACKS and DRIVELAB_TRIES are files with tokens, one a line: those that were acknowledged, and those that were \
-begun, before the power cut. DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not \
+begun, before the power cut. DRIVELAB_IMAGE is the image's name, `end` for that of the orderly end, \
+which must be sound. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not \
 judged, another: a rule is broken. A last line of output that begins with lost, corrupt or unopenable says the same.
 
 A resident checker (--check-server) reads a line for each image: path of the folder or file, file of acknowledged tokens, file \
 of begun tokens, name of the image, separated by tabs. It answers with a line: ok, skip, or lost, corrupt, unopenable or \
 another word with a text.
 
-Exit code 0: no image fails; 1: PROGRAM fails; 2: bad input, PROGRAM wrote nothing, or the checker fails at the orderly \
-end; 3: an image fails. \
+Exit code 0: no image fails. 1: PROGRAM fails, or exceeds --program-limit. 2: bad input, PROGRAM wrote nothing, or the checker fails at the orderly \
+end. 3: an image fails, or fails once and not again. \
 `drivelab prove` tries pools; docs/crashtest.md is the tutorial.")]
 pub(crate) struct Args {
     /// Drive to serve to PROGRAM, which is recorded: a name (see `drivelab drives`) or the path of its TOML file
@@ -102,6 +105,10 @@ pub(crate) struct Args {
     /// User that runs PROGRAM and the checker in the guest, and owns DRIVELAB_DIR [default: root of the guest]
     #[arg(long, value_name = "NAME", requires = "served")]
     user: Option<String>,
+
+    /// Longest time of PROGRAM and of --before, each with the start of its guest
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = span)]
+    program_limit: Duration,
 
     /// Kernel of the guest [default: DRIVELAB_GUEST_KERNEL, or the one that `cargo xtask guest` has built]
     #[arg(long, value_name = "FILE")]
@@ -280,7 +287,7 @@ impl JudgeCommand<'_> {
         };
         match span(LIMIT) {
             Ok(limit) if limit == self.limit => check,
-            _ => format!("--limit {}s {check}", self.limit.as_secs_f64()),
+            _ => format!("--limit {} {check}", source::seconds(self.limit)),
         }
     }
 }
@@ -427,7 +434,10 @@ fn one_image(args: &Args, source: &Source, name: &str, out: &mut dyn Write) -> R
         })?;
     }
     match args.judge() {
-        Some(command) => judge_one(args, source, (&walk, &lost), command, out),
+        Some(command) => {
+            let is_end = parsed.moment.is_none() && lost.count() == 0;
+            judge_one(args, source, (&walk, &lost, is_end), command, out)
+        }
         None => Ok(shown::image(
             source,
             &walk,
@@ -441,12 +451,17 @@ fn one_image(args: &Args, source: &Source, name: &str, out: &mut dyn Write) -> R
 fn judge_one(
     args: &Args,
     source: &Source,
-    (walk, lost): (&Walk<'_>, &Lost),
+    (walk, lost, is_end): (&Walk<'_>, &Lost, bool),
     command: JudgeCommand<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut checker = checker(args, source, command, None)?;
-    let judged = judge(walk, lost, &mut checker).map_err(Failure::Failed)?;
+    let mut case = case(walk, lost);
+    if is_end {
+        case.name = END.to_owned();
+    }
+    let judged = checker.check(std::slice::from_ref(&case));
+    let judged = judged.map_err(Failure::Failed)?.remove(0);
     shown::image(source, walk, lost, &mut |walk| checker.files(walk), out)?;
     match judged {
         Judgement::Sound => writeln!(out, "check      sound")?,
@@ -561,12 +576,11 @@ fn all_images(
     if let Some(failure) = second_failed {
         return Err(failure);
     }
-    match report.failures.len() + of_second {
-        0 => match refused::without_judgement(command, report.counts) {
-            Some(failure) => Err(failure),
-            None => stop.finish(),
-        },
-        1 => Err(Failure::Verdict("1 rule does not hold".into())),
-        count => Err(Failure::Verdict(format!("{count} rules do not hold"))),
+    if let Some(verdict) = outcome.verdict() {
+        return Err(Failure::Verdict(verdict));
+    }
+    match refused::without_judgement(command, report.counts) {
+        Some(failure) => Err(failure),
+        None => stop.finish(),
     }
 }

@@ -70,7 +70,7 @@ pub struct Case<'a> {
 
 /// Judges images.
 pub trait Check {
-    /// Judges these images, in order.
+    /// Judges these images, in order. If the search must stop, the list of judgements is shorter.
     ///
     /// # Errors
     /// The reason why they cannot be judged.
@@ -84,6 +84,11 @@ pub trait Check {
 
     /// Called between checks: returns whether to continue. `share` of the planned work is done.
     fn goes_on(&mut self, _counts: &Counts, _share: f64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// Called before each check of a reduction: returns whether a failure may be reduced further.
+    fn reduces(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

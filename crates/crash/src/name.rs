@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 use crate::lost::Lost;
 use crate::moments::Walk;
 
+/// Name of the last moment, and of the image of an orderly end, which loses nothing there.
+pub const END: &str = "end";
+
 /// A parsed name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name {
@@ -101,7 +104,7 @@ impl std::str::FromStr for Name {
             });
         }
         let moment = match moment {
-            "end" => None,
+            END => None,
             _ => Some(number(moment)? as u32),
         };
         Ok(Name { moment, lost })

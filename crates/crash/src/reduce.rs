@@ -19,6 +19,7 @@ pub(crate) struct Trial<'c> {
     check: &'c mut dyn Check,
     class: Class,
     left: usize,
+    stopped: bool,
     error: Option<String>,
 }
 
@@ -29,13 +30,17 @@ impl<'c> Trial<'c> {
             check,
             class,
             left: REDUCING,
+            stopped: false,
             error: None,
         }
     }
 
-    /// Returns the error of the first trial that could not be judged.
-    pub(crate) fn result(self) -> Result<(), String> {
-        self.error.map_or(Ok(()), Err)
+    /// Returns whether the reduction was stopped.
+    ///
+    /// # Errors
+    /// The error of the first trial that could not be judged.
+    pub(crate) fn result(self) -> Result<bool, String> {
+        self.error.map_or(Ok(self.stopped), Err)
     }
 
     fn fails(&mut self, walk: &Walk<'_>, lost: &Lost) -> bool {
@@ -44,6 +49,10 @@ impl<'c> Trial<'c> {
 
     fn fails_case(&mut self, case: &Case<'_>) -> bool {
         if self.left == 0 || self.error.is_some() {
+            return false;
+        }
+        if self.check.reduces().is_break() {
+            (self.left, self.stopped) = (0, true);
             return false;
         }
         self.left -= 1;

@@ -8,12 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use crate::check::judge_case;
 pub use crate::check::{Case, Check, Class, Counts, Judgement, case, judge};
 use crate::choice::{all_of, choices};
 use crate::log::Log;
 use crate::lost::Lost;
 use crate::moments::{Assumptions, Moment, Walk};
-use crate::name::name;
+use crate::name::{END, name};
 use crate::needs::{Loss, Needs};
 use crate::reduce::{Trial, ranges};
 
@@ -72,6 +73,35 @@ pub struct Failure {
     pub image_needs: Needs,
 }
 
+impl Failure {
+    /// Returns the rule that the image violates: one for each class. A check with several rules of its own names them by
+    /// its line, without its digits. Several failures may violate one rule: they need different losses, or have other
+    /// words.
+    pub fn rule(&self) -> (Class, String) {
+        let words = match self.class {
+            Class::Rule => without_digits(&self.line),
+            _ => String::new(),
+        };
+        (self.class, words)
+    }
+}
+
+/// Groups items by a key, such as failures by the rule that they violate, in the order of the first of each group.
+pub fn grouped<T, K: PartialEq>(
+    items: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<Vec<T>> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for item in items {
+        let of_item = key(&item);
+        match groups.iter_mut().find(|it| it.0 == of_item) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((of_item, vec![item])),
+        }
+    }
+    groups.into_iter().map(|it| it.1).collect()
+}
+
 /// Result of a search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SearchReport {
@@ -85,6 +115,8 @@ pub struct SearchReport {
     pub flaky: Vec<String>,
     /// Whether the search was stopped before its limits.
     pub stopped: bool,
+    /// Whether the reduction of a failure was stopped, so a smaller one may exist.
+    pub reduction_stopped: bool,
 }
 
 /// Reason why there is no report.
@@ -123,6 +155,7 @@ struct Search<'a, 'c> {
     /// Images that wait for their check.
     waiting: Vec<WaitingImage<'a>>,
     stopped: bool,
+    reduction_stopped: bool,
 }
 
 /// An image that waits for its check.
@@ -167,6 +200,7 @@ pub fn search(
         flaky: Vec::new(),
         waiting: Vec::new(),
         stopped: false,
+        reduction_stopped: false,
     };
     search.check_end()?;
     search.rounds()?;
@@ -177,6 +211,7 @@ pub fn search(
         failures,
         flaky: search.flaky,
         stopped: search.stopped,
+        reduction_stopped: search.reduction_stopped,
     })
 }
 
@@ -192,7 +227,9 @@ impl<'a> Search<'a, '_> {
         }
         self.counts.moments = end.moment().number;
         let nothing = Lost::nothing(end.undecided().len());
-        match self.judge(&end, &nothing)? {
+        let mut orderly = case(&end, &nothing);
+        orderly.name = END.to_owned();
+        match judge_case(&orderly, self.check).map_err(NoReport::CheckFailed)? {
             Judgement::Failed(class, line) => Err(NoReport::FailsAtEnd(class, line)),
             _ => Ok(()),
         }
@@ -210,7 +247,7 @@ impl<'a> Search<'a, '_> {
             let goes_on = self.round(done, upto)?;
             self.judge_waiting()?;
             match goes_on {
-                Some(true) if upto < most => done = upto,
+                Some(true) if upto < most && !self.stopped => done = upto,
                 _ => return Ok(()),
             }
         }
@@ -283,7 +320,7 @@ impl<'a> Search<'a, '_> {
             });
             if batch.is_some_and(|batch| self.waiting.len() >= batch) {
                 self.judge_waiting()?;
-                if self.check.goes_on(&self.counts, share).is_break() {
+                if self.stopped || self.check.goes_on(&self.counts, share).is_break() {
                     (self.stopped, more) = (true, false);
                     break;
                 }
@@ -306,6 +343,9 @@ impl<'a> Search<'a, '_> {
             return Ok(());
         }
         let judged = self.check.check(&cases).map_err(NoReport::CheckFailed)?;
+        for (walk, _) in of_cases.iter().skip(judged.len()) {
+            self.not_reached(walk.moment());
+        }
         for ((case, (walk, lost)), judged) in cases.iter().zip(of_cases).zip(judged) {
             self.counts.checked += 1;
             match judged {
@@ -318,6 +358,16 @@ impl<'a> Search<'a, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Takes an image that was not judged out of the counts: the search must stop.
+    fn not_reached(&mut self, moment: Moment) {
+        let of_moment = &mut self.moments[moment.number as usize - 1];
+        of_moment.tried -= 1;
+        self.counts.tried -= 1;
+        self.counts.exhausted -= u32::from(of_moment.exhausted);
+        of_moment.exhausted = false;
+        self.stopped = true;
     }
 
     fn failed(
@@ -410,7 +460,7 @@ impl<'a> Search<'a, '_> {
             _ => trial.earlier(&self.start, walk, lost),
         };
         let needs = trial.needs(&walk, &lost);
-        trial.result().map_err(NoReport::CheckFailed)?;
+        self.reduction_stopped |= trial.result().map_err(NoReport::CheckFailed)?;
         let Judgement::Failed(class, line) = self.judge(&walk, &lost)? else {
             return Ok(None);
         };

@@ -3,8 +3,10 @@
 use std::ops::{ControlFlow, Range};
 
 use crash::log::{Note, Submission, Writer};
+use crash::name::END;
 use crash::search::{
-    Case, Check, Class, Counts, Judgement, Limits, NoReport, SearchReport, levels, search,
+    Case, Check, Class, Counts, Failure, Judgement, Limits, NoReport, SearchReport, grouped,
+    levels, search,
 };
 use crash::{Assumptions, EventKind, Head, Log};
 
@@ -46,6 +48,9 @@ fn log(transactions: u32) -> Log {
 }
 
 fn moment(name: &str) -> u32 {
+    if name == END {
+        return u32::MAX;
+    }
     let digits = name.bytes().take_while(u8::is_ascii_digit).count();
     name[..digits].parse().expect("a name begins with a moment")
 }
@@ -54,6 +59,8 @@ fn moment(name: &str) -> u32 {
 struct Checker {
     fails: Range<u32>,
     batch: usize,
+    /// Images that are judged in one call; the others are not reached.
+    judged: usize,
     /// Checks after which the search is stopped.
     most: usize,
     names: Vec<String>,
@@ -64,6 +71,7 @@ impl Checker {
         Checker {
             fails,
             batch,
+            judged: usize::MAX,
             most: usize::MAX,
             names: Vec::new(),
         }
@@ -72,7 +80,7 @@ impl Checker {
 
 impl Check for Checker {
     fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
-        let judged = cases.iter().map(|case| {
+        let judged = cases.iter().take(self.judged).map(|case| {
             self.names.push(case.name.clone());
             match self.fails.contains(&moment(&case.name)) {
                 false => Judgement::Sound,
@@ -267,4 +275,51 @@ fn a_search_can_be_stopped_within_the_many_images_of_a_moment() {
         checker.names.len()
     );
     assert!(!report.moments[0].exhausted);
+}
+
+#[test]
+fn images_that_are_not_reached_are_not_counted_as_tried() {
+    let log = log(100);
+    let mut checker = Checker::new(0..0, 16);
+    checker.judged = 5;
+    let report = run(&log, u64::MAX, &mut checker);
+    assert!(report.stopped);
+    // Five of a batch of 16, and the orderly end before.
+    assert_eq!((report.counts.tried, report.counts.checked), (5, 5));
+    let tried: u64 = report.moments.iter().map(|it| it.tried).sum();
+    assert_eq!(tried, 5);
+    assert_eq!(checker.names.len(), 6);
+    assert_eq!(checker.names[0], "end");
+    let exhausted = report.moments.iter().filter(|it| it.exhausted).count();
+    assert_eq!(exhausted, report.counts.exhausted as usize);
+}
+
+#[test]
+fn failures_of_one_rule_are_one_violation_with_several_causes() {
+    let report = run(&log(8), u64::MAX, &mut Checker::new(3..5, 1));
+    let failure = |class, line: &str| Failure {
+        class,
+        line: line.into(),
+        ..report.failures[0].clone()
+    };
+    let failures = [
+        failure(Class::Lost, "lost 3 have 2"),
+        failure(Class::Rule, "the sum of 5 is wrong"),
+        failure(Class::Lost, "lost the first order"),
+        failure(Class::Rule, "the index of 6 is wrong"),
+        failure(Class::Rule, "the sum of 17 is wrong"),
+        failure(Class::Corrupt, "slot 3 of 5 is 0"),
+        failure(Class::Corrupt, "the header is 0"),
+    ];
+    let rules = grouped(&failures, |it| it.rule());
+    let lines: Vec<Vec<&str>> = { rules.iter() }
+        .map(|rule| rule.iter().map(|it| &*it.line).collect())
+        .collect();
+    let expected = [
+        &["lost 3 have 2", "lost the first order"][..],
+        &["the sum of 5 is wrong", "the sum of 17 is wrong"],
+        &["the index of 6 is wrong"],
+        &["slot 3 of 5 is 0", "the header is 0"],
+    ];
+    assert_eq!(lines, expected);
 }

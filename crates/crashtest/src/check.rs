@@ -18,8 +18,8 @@ use crash::choice::choices;
 use crash::log::Writer;
 use crash::name::Name;
 use crash::search::{
-    Case, Check, Class, Counts, Failure, Judgement, Limits, NoReport, SearchReport, case, judge,
-    search,
+    Case, Check, Class, Counts, Failure, Judgement, Limits, NoReport, SearchReport, case, grouped,
+    judge, search,
 };
 use crash::{Fork, Log, Walk};
 use rayon::prelude::*;
@@ -391,9 +391,10 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Checks whether no image has failed.
+    /// Checks whether no image has failed, not even once: a failure that did not repeat means that the check is not
+    /// deterministic.
     pub fn held(&self) -> bool {
-        self.report.failures.is_empty()
+        self.report.failures.is_empty() && self.report.counts.flaky == 0
     }
 
     /// Returns the reduced failures, the one with the fewest needs first.
@@ -424,8 +425,10 @@ impl fmt::Display for Verdict {
             counts.exhausted,
             counts.moments
         )?;
-        for failure in &self.report.failures {
-            writeln!(f, "FAILED     {}", report::title(failure))?;
+        let rules = grouped(&self.report.failures, |it| it.rule());
+        let ranked = rules.iter().flat_map(|it| (0..).zip(it));
+        for (rank, failure) in ranked {
+            writeln!(f, "{}{}", report::heading(rank), report::title(failure))?;
             writeln!(f, "  smallest   {}", report::smallest(log, failure))?;
             writeln!(f, "  needs      {}", report::needs(failure))?;
             let possible = drives::possible_text(failure.needs, "");
@@ -453,14 +456,7 @@ impl fmt::Display for Verdict {
         }
         match self.held() {
             true => write!(f, "held       no image of {} fails", counts.tried),
-            false => write!(f, "verdict: {} failed", rules(self.report.failures.len())),
+            false => write!(f, "verdict: {}", report::verdict(rules.len(), counts.flaky)),
         }
-    }
-}
-
-fn rules(count: usize) -> String {
-    match count {
-        1 => String::from("1 rule"),
-        count => format!("{count} rules"),
     }
 }

@@ -13,6 +13,25 @@ pub fn words(class: Class, line: &str) -> String {
     }
 }
 
+/// Returns the heading of a failure: the first of its rule, or another cause of the same violation.
+pub fn heading(rank: usize) -> &'static str {
+    match rank {
+        0 => "FAILED     ",
+        _ => "also       ",
+    }
+}
+
+/// Returns the verdict on a test in which this number of rules does not hold, and of failures did not repeat; not both
+/// are 0.
+pub fn verdict(rules: usize, flaky: u64) -> String {
+    match (rules, flaky) {
+        (0, 1) => "undecided: 1 failure did not repeat".into(),
+        (0, flaky) => format!("undecided: {flaky} failures did not repeat"),
+        (1, _) => "1 rule does not hold".into(),
+        (rules, _) => format!("{rules} rules do not hold"),
+    }
+}
+
 /// Returns class, text and number of images of a failure.
 pub fn title(failure: &Failure) -> String {
     let line = words(failure.class, &failure.line);

@@ -28,6 +28,9 @@ const OUTPUT: u64 = 64 << 10;
 /// Images that are judged together, so that all processors have work. The budget is compared after each batch.
 const BATCH: usize = 16;
 
+/// Least time limit of the reduction of all failures.
+const REDUCING: Duration = Duration::from_secs(60);
+
 /// Maximum pause between two checks for the end of a checker.
 const PAUSE: Duration = Duration::from_millis(4);
 
@@ -55,6 +58,8 @@ pub(super) struct Checker<'a> {
     folder: TempDir,
     budget: Duration,
     begin: Instant,
+    /// Begin of the reduction of failures.
+    reducing: Option<Instant>,
     /// Names of images that have passed, in the order of the search.
     passed: Vec<String>,
     stop: Option<&'a Stop>,
@@ -75,6 +80,7 @@ impl<'a> Checker<'a> {
             folder: super::temporary_folder()?,
             budget,
             begin: Instant::now(),
+            reducing: None,
             passed: Vec::new(),
             stop,
             bar: Progress::new("checking [{wide_bar}] {percent:>3} % {elapsed}, {msg}"),
@@ -148,7 +154,7 @@ impl<'a> Checker<'a> {
 
     /// Begins another search, with a time limit of its own.
     pub(super) fn begin_again(&mut self, budget: Duration) {
-        (self.begin, self.budget) = (Instant::now(), budget);
+        (self.begin, self.budget, self.reducing) = (Instant::now(), budget, None);
     }
 
     /// Ends.
@@ -172,7 +178,15 @@ impl Check for Checker<'_> {
         let judged: Vec<Judgement> = match cases {
             // If checks arrive one at a time, no thread is needed.
             [case] => vec![one(case)?],
-            _ => cases.par_iter().map(one).collect::<Result<_, String>>()?,
+            _ => {
+                // In order, so that none is left out before one that is judged.
+                let begun = cases.iter().enumerate().par_bridge();
+                let begun = begun.filter(|(number, _)| *number == 0 || !self.is_over());
+                let judged = begun.map(|(number, case)| Ok((number, one(case)?)));
+                let mut judged = judged.collect::<Result<Vec<_>, String>>()?;
+                judged.sort_unstable_by_key(|it| it.0);
+                judged.into_iter().map(|it| it.1).collect()
+            }
         };
         let passed = cases.iter().zip(&judged);
         let passed = passed.filter(|(_, it)| **it == Judgement::Sound);
@@ -186,15 +200,31 @@ impl Check for Checker<'_> {
     }
 
     fn goes_on(&mut self, counts: &Counts, share: f64) -> ControlFlow<()> {
-        let elapsed = self.begin.elapsed();
-        if elapsed > self.budget {
+        if self.is_over() {
             return ControlFlow::Break(());
         }
-        let by_time = elapsed.as_secs_f64() / self.budget.as_secs_f64();
+        let by_time = self.begin.elapsed().as_secs_f64() / self.budget.as_secs_f64();
         self.bar
             .name(format!("{} images, {} fail", counts.tried, counts.failed));
         self.bar.share(share.max(by_time).min(1.0));
         self.stop.map_or(ControlFlow::Continue(()), Stop::check)
+    }
+
+    fn reduces(&mut self) -> ControlFlow<()> {
+        let begin = *self.reducing.get_or_insert_with(Instant::now);
+        if begin.elapsed() > self.budget.max(REDUCING) {
+            return ControlFlow::Break(());
+        }
+        self.bar.name("reducing the failures".into());
+        self.bar.share(1.0);
+        self.stop.map_or(ControlFlow::Continue(()), Stop::check)
+    }
+}
+
+impl Checker<'_> {
+    /// Checks whether the time of the search is over.
+    fn is_over(&self) -> bool {
+        self.begin.elapsed() > self.budget
     }
 }
 

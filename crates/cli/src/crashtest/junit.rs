@@ -1,45 +1,29 @@
 //! The report of a crash test as JUnit XML: a suite for the drive, and a case for each rule.
 //!
-//! A second failure of a rule is another case, `check (2)`: many readers show only one failure of a case. The text of a
-//! failure ends with the command that repeats it.
+//! A second violation of the same name is another case, `check (2)`: many readers show only one failure of a case. The
+//! text of a failure has all causes of the violation, each with the command that repeats it. Failures that did not repeat
+//! fail the case `repeatable`.
 
 use std::fmt::Write as _;
 
-use crash::search::Class;
+use crash::search::grouped;
 
+use super::outcome::{FailureFacts, RULES, SECOND, SearchOutcome};
 use super::refused::judged_nothing;
-use super::shown::{FailureFacts, SearchOutcome};
 
-/// Rules, and the classes of failures that violate them.
-const RULES: [(&str, &[Class]); 4] = [
-    ("opens", &[Class::Unopenable]),
-    ("fsck", &[Class::Fsck]),
-    ("acknowledged", &[Class::Lost]),
-    (
-        "check",
-        &[Class::Corrupt, Class::Rule, Class::Crashed, Class::Hangs],
-    ),
-];
-
-/// Case of second cuts, whatever their class.
-const SECOND: &str = "second cut";
+/// Case of failures that did not repeat.
+const REPEATABLE: &str = "repeatable";
 
 /// Returns the XML.
 pub(super) fn xml(outcome: &SearchOutcome<'_>) -> String {
     let counts = outcome.report.counts;
     let name = escaped(&format!("drivelab crashtest {}", outcome.source.drive));
-    let failure_facts: Vec<FailureFacts<'_>> = outcome.all_failures().collect();
-    let rules = RULES.iter().flat_map(|(rule, classes)| {
-        let violates =
-            |it: &&FailureFacts<'_>| !it.is_second && classes.contains(&it.failure.class);
-        cases(outcome, rule, failure_facts.iter().filter(violates))
-    });
-    let second = cases(
-        outcome,
-        SECOND,
-        failure_facts.iter().filter(|it| it.is_second),
-    );
-    let cases: Vec<JunitCase> = rules.chain(second).collect();
+    let failures = outcome.all_failures();
+    let rules = RULES.iter().map(|it| it.0).chain([SECOND]);
+    let mut cases: Vec<JunitCase> = rules
+        .flat_map(|rule| cases(outcome, rule, &failures))
+        .collect();
+    cases.push(repeatable(outcome));
     let failed = cases.iter().filter(|it| it.failure.is_some()).count();
     let skipped = cases.iter().filter(|it| it.skipped.is_some()).count();
     let totals = format!(
@@ -106,21 +90,21 @@ impl JunitCase {
     }
 }
 
-/// Returns the cases of a rule: one for each failure, or one that passes.
-fn cases<'a>(
-    outcome: &SearchOutcome<'_>,
-    rule: &str,
-    failures: impl Iterator<Item = &'a FailureFacts<'a>>,
-) -> Vec<JunitCase> {
-    let cases = (1..).zip(failures).map(|(number, it)| JunitCase {
-        name: match number {
-            1 => rule.to_owned(),
-            number => format!("{rule} ({number})"),
-        },
+/// Returns the cases of a rule: one for each violation, with all its causes, or one that passes.
+fn cases(outcome: &SearchOutcome<'_>, rule: &str, all: &[FailureFacts<'_>]) -> Vec<JunitCase> {
+    let numbered = format!("{rule} (");
+    let own = |it: &&FailureFacts<'_>| it.rule == rule || it.rule.starts_with(&numbered);
+    let violations = grouped(all.iter().filter(own), |it| it.rule.clone());
+    let cases = violations.iter().map(|causes| JunitCase {
+        name: causes[0].rule.clone(),
         failure: Some([
-            it.failure.class.word().to_owned(),
-            it.title.clone(),
-            text(it),
+            causes[0].failure.class.word().to_owned(),
+            causes[0].title.clone(),
+            causes
+                .iter()
+                .map(|it| text(it))
+                .collect::<Vec<_>>()
+                .join("\n\n"),
         ]),
         skipped: None,
     });
@@ -154,6 +138,29 @@ fn cases<'a>(
     }]
 }
 
+/// Returns the case of failures that did not repeat: the checker is not deterministic, so nothing is shown.
+fn repeatable(outcome: &SearchOutcome<'_>) -> JunitCase {
+    let failure = (outcome.flaky() > 0).then(|| {
+        let second = outcome.second.into_iter();
+        let recoveries = second.clone().flat_map(|it| &it.recoveries);
+        let names = outcome.report.flaky.iter();
+        let names = names.chain(second.flat_map(|it| &it.flaky));
+        let names = names.chain(recoveries.flat_map(|it| &it.report.flaky));
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        let message = crashtest::report::verdict(0, outcome.flaky());
+        let text = format!(
+            "{message}: {}\nthe checker must give the same result for the same image, within --limit",
+            names.join(", ")
+        );
+        [String::from("flaky"), message, text]
+    });
+    JunitCase {
+        name: REPEATABLE.to_owned(),
+        failure,
+        skipped: None,
+    }
+}
+
 /// Returns the case of a checker that has judged no image: a failure, so that no reader counts the run as passed.
 fn unjudged(rule: &str) -> JunitCase {
     let message = "the checker has judged no image: all are `not judged` (exit code 77)";
@@ -165,7 +172,8 @@ fn unjudged(rule: &str) -> JunitCase {
 }
 
 fn text(it: &FailureFacts<'_>) -> String {
-    let mut text = format!("{}\n", it.title);
+    let also = if it.rank > 0 { "also: " } else { "" };
+    let mut text = format!("{also}{}\n", it.title);
     for (heading, fact) in &it.facts {
         let _ = writeln!(text, "{heading:<10} {fact}");
     }

@@ -2,8 +2,9 @@
 
 use report::crash::{CrashPage, FailureText, FileRow, Point};
 
-use super::second::SecondCuts;
-use super::shown::{self, SearchOutcome};
+use super::outcome::SearchOutcome;
+use super::refused::judged_nothing;
+use super::shown;
 
 const METHOD: &str = "The program ran once, and its writes were recorded. Power is cut before each completion that makes \
     data durable, and at the end: a cut at another time leaves no other image. At each crash point any subset of the \
@@ -13,11 +14,12 @@ const METHOD: &str = "The program ran once, and its writes were recorded. Power 
 /// Returns the bytes of the page.
 pub(super) fn html(outcome: &SearchOutcome<'_>) -> String {
     let report = outcome.report;
-    let failed = report.failures.len() + outcome.second.map_or(0, SecondCuts::failures);
-    let verdict = match failed {
-        0 => format!("Passed: no image of {} fails.", report.counts.tried),
-        1 => String::from("Failed: 1 rule does not hold."),
-        count => format!("Failed: {count} rules do not hold."),
+    let failures = outcome.all_failures();
+    let verdict = match outcome.verdict() {
+        None if judged_nothing(report.counts) => String::from("Failed: no image was judged."),
+        None => format!("Passed: {}.", shown::held(report)),
+        Some(verdict) if failures.is_empty() => format!("Not passed: {verdict}."),
+        Some(verdict) => format!("Failed: {verdict}."),
     };
     let points = report.moments.iter().map(|it| Point {
         tried: it.tried,
@@ -31,16 +33,9 @@ pub(super) fn html(outcome: &SearchOutcome<'_>) -> String {
             .map(|(name, text)| (name.to_owned(), text));
         facts.collect::<Vec<(String, String)>>()
     };
-    let failures = outcome.all_failures().map(|it| FailureText {
-        title: it.title,
-        facts: owned(it.facts),
-        again: it.again,
-    });
-    let second = outcome.second.iter().flat_map(|it| &it.recoveries);
-    let causes = (outcome.causes.iter()).chain(second.flat_map(|it| &it.causes));
     let mut files = Vec::new();
-    for (number, cause) in (1..).zip(causes) {
-        for (state, place) in cause.iter().flat_map(|it| it.places()) {
+    for (number, facts) in (1..).zip(&failures) {
+        for (state, place) in facts.cause.iter().flat_map(|it| it.places()) {
             files.push(FileRow {
                 owner: place.owner.to_string(),
                 range: format!("{} B at {}", place.end - place.start, place.start),
@@ -49,6 +44,14 @@ pub(super) fn html(outcome: &SearchOutcome<'_>) -> String {
             });
         }
     }
+    let failures = failures.into_iter().map(|it| FailureText {
+        title: match it.rank {
+            0 => it.title,
+            _ => format!("also: {}", it.title),
+        },
+        facts: owned(it.facts),
+        again: it.again,
+    });
     report::crash::html(&CrashPage {
         title: format!("Crash test on {}", outcome.source.drive),
         verdict: vec![verdict, format!("Checker: {}", outcome.command.command)],

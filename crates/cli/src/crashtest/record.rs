@@ -27,6 +27,7 @@ use tempfile::TempDir;
 
 use super::guest::{self, FileSystem, Guest, Job, Kernel, Message, Mount, ProgramEnd, Task};
 use super::source::GUEST;
+use super::timed::TimedProgram;
 use super::{Args, Fs, Writeback, bad};
 use crate::failure::Failure;
 use crate::output::remark;
@@ -218,8 +219,13 @@ impl ProgramRecording {
             .map_err(failed)?;
         let child = self.spawn(args, &uri, &output).map_err(failed)?;
         let child = child.map_err(|error| self.not_started(args, &error.to_string()))?;
-        let status = serve(&mut server, stop, |go_on| wait(child, go_on)).map_err(failed)?;
+        let timed = TimedProgram::new(args, &self.program, self.log());
+        let status = serve(&mut server, stop, |go_on| {
+            wait(child, &|| timed.goes_on(go_on))
+        });
         stop.finish()?;
+        timed.in_time(&end_of(output.try_clone().map_err(failed)?))?;
+        let status = status.map_err(failed)?;
         match status.success() {
             true => Ok(()),
             false => Err(failure(&self.program, status, &end_of(output))),
@@ -270,7 +276,13 @@ impl ProgramRecording {
             }
         }
         let job = self.job(args, task, mount).map_err(failed)?;
+        let command = match task {
+            Task::Prepare => "--before",
+            _ => &self.program,
+        };
+        let timed = TimedProgram::new(args, command, self.log());
         let heard = serve(&mut server, stop, |go_on| {
+            let go_on: &dyn Fn() -> ControlFlow<()> = &|| timed.goes_on(go_on);
             let folder = self.folder.path();
             let mut guest = Guest::start(kernel, &job, folder, Some(&socket), &consoles)?;
             guest.ready(go_on)?;
@@ -288,6 +300,7 @@ impl ProgramRecording {
             }
         });
         stop.finish()?;
+        timed.in_time("")?;
         match heard.map_err(failed)? {
             Some(Message::Ended(ending)) => Ok(Some(ending)),
             Some(Message::NotStarted(why)) => Err(self.not_started(args, &why)),

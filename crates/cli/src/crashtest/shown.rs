@@ -7,33 +7,19 @@ use ::crashtest::{drives, report};
 use crash::choice::all_of;
 use crash::log::Event;
 use crash::name::name;
-use crash::search::{Class, Failure, SearchReport};
+use crash::search::SearchReport;
 use crash::{EventKind, Log, Lost, Needs, Walk};
 use serde_json::{Value, json};
 use text::terminal::{Width, paragraph, plain, right};
 
-use super::JudgeCommand;
-use super::cause::{self, FailureCause, Lister};
+use super::cause::{self, Lister};
+use super::outcome::{FailureFacts, SearchOutcome, outcomes};
 use super::refused::judged_nothing;
 use super::second::SecondCuts;
 use super::source::Source;
 
 /// Columns where standard output is not a terminal.
 const COLUMNS: u16 = 80;
-
-/// Result of a search, with what repeats and explains it.
-pub(super) struct SearchOutcome<'a> {
-    pub(super) source: &'a Source,
-    pub(super) report: &'a SearchReport,
-    /// Explanation of each failure.
-    pub(super) causes: &'a [Option<FailureCause>],
-    /// The check command.
-    pub(super) command: JudgeCommand<'a>,
-    /// Duration of the search.
-    pub(super) seconds: f64,
-    /// Second cuts, if they were requested.
-    pub(super) second: Option<&'a SecondCuts>,
-}
 
 /// Writes a list of moments.
 pub(super) fn list(as_json: bool, source: &Source, out: &mut dyn Write) -> io::Result<()> {
@@ -256,10 +242,10 @@ pub(super) fn summary(outcome: &SearchOutcome<'_>) -> Vec<(&'static str, String)
             0 => String::new(),
             skipped => format!(", {skipped} not judged"),
         },
-        if report.stopped {
-            "; ended by --budget"
-        } else {
-            ""
+        match (report.stopped, report.reduction_stopped) {
+            (false, false) => "",
+            (true, false) => "; ended by --budget",
+            (_, true) => "; ended by --budget, and the failures may have smaller images",
         },
     );
     let mut facts = description(outcome.source);
@@ -274,11 +260,12 @@ pub(super) fn write_report(
     width: Width,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let report = outcome.report;
-    let (width, counts) = (width.or(Some(COLUMNS)), report.counts);
+    let search = outcome.report;
+    let (width, counts) = (width.or(Some(COLUMNS)), search.counts);
     write_facts(&summary(outcome), width, out)?;
-    outcome.all_failures().try_for_each(|it| {
-        writeln!(out, "{}", paragraph("FAILED     ", &it.title, width))?;
+    outcome.all_failures().iter().try_for_each(|it| {
+        let heading = report::heading(it.rank);
+        writeln!(out, "{}", paragraph(heading, &it.title, width))?;
         for (heading, text) in &it.facts {
             let heading = format!("  {heading:<11}");
             writeln!(out, "{}", paragraph(&heading, text, width))?;
@@ -287,18 +274,28 @@ pub(super) fn write_report(
         writeln!(out, "  again      {}", it.again)
     })?;
     if counts.flaky > 0 {
-        let names = report.flaky.join(", ");
-        let line = format!("{} failures did not repeat: {names}", counts.flaky);
+        let names = search.flaky.join(", ");
+        let failures = counted(counts.flaky as usize, "failure");
+        let line = format!("{failures} did not repeat: {names}");
         writeln!(out, "{}", paragraph("flaky      ", &line, width))?;
     }
-    if report.failures.is_empty() && !judged_nothing(counts) {
-        writeln!(out, "{}", paragraph("held       ", &held(report), width))?;
+    if is_held(outcome) {
+        let heading = match search.stopped {
+            true => "no failure ",
+            false => "held       ",
+        };
+        writeln!(out, "{}", paragraph(heading, &held(search), width))?;
     }
     Ok(())
 }
 
+/// Checks whether images were judged, and none has failed, not even once.
+fn is_held(outcome: &SearchOutcome<'_>) -> bool {
+    outcome.verdict().is_none() && !judged_nothing(outcome.report.counts)
+}
+
 /// Returns what a search without failures has shown: less if `--budget` ended it.
-fn held(report: &SearchReport) -> String {
+pub(super) fn held(report: &SearchReport) -> String {
     let counts = report.counts;
     let line = match counts.skipped {
         0 => format!("no image of {} fails", counts.tried),
@@ -307,30 +304,15 @@ fn held(report: &SearchReport) -> String {
     let untried = report.moments.iter().filter(|it| it.tried == 0).count();
     match (report.stopped, untried) {
         (false, _) => line,
-        (true, 0) => format!("{line}; --budget ended the search"),
+        (true, 0) => format!(
+            "{line}; --budget ended the search when all images of {} of {} moments had been tried",
+            counts.exhausted, counts.moments
+        ),
         (true, _) => format!(
             "{line}, but --budget ended the search before any image of {untried} of {} moments was tried",
             report.moments.len()
         ),
     }
-}
-
-/// Returns the facts on a failure: heading and text.
-pub(super) fn facts(
-    source: &Source,
-    failure: &Failure,
-    cause: Option<&FailureCause>,
-) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("smallest", report::smallest(&source.log, failure))];
-    facts.extend(cause.into_iter().flat_map(|it| it.lines(&source.log)));
-    facts.push(("needs", report::needs(failure)));
-    let possible = drives::possible_text(failure.needs, " (--json lists all)");
-    facts.push(("possible", possible));
-    if failure.class == Class::Lost && failure.moment.acks == 0 {
-        let note = "nothing had been acknowledged before this power cut: does the checker demand too much?";
-        facts.push(("note", note.into()));
-    }
-    facts
 }
 
 /// Returns the description of the second cuts.
@@ -353,75 +335,6 @@ fn second_cuts(cuts: &SecondCuts) -> String {
         text.push_str("; ended by --budget");
     }
     text
-}
-
-/// Returns the name of the image of each recovery, and its outcome.
-fn outcomes<'a>(
-    cuts: &'a SecondCuts,
-    command: JudgeCommand<'a>,
-) -> impl Iterator<Item = (&'a str, SearchOutcome<'a>)> {
-    cuts.recoveries.iter().map(move |it| {
-        let outcome = SearchOutcome {
-            source: &it.source,
-            report: &it.report,
-            causes: &it.causes,
-            command,
-            seconds: 0.0,
-            second: None,
-        };
-        (&*it.name, outcome)
-    })
-}
-
-/// Texts of a failure, of the search or of a second cut.
-pub(super) struct FailureFacts<'a> {
-    pub(super) failure: &'a Failure,
-    pub(super) is_second: bool,
-    pub(super) title: String,
-    /// Heading and text.
-    pub(super) facts: Vec<(&'static str, String)>,
-    /// Command that repeats it.
-    pub(super) again: String,
-}
-
-impl<'a> SearchOutcome<'a> {
-    /// Returns the failures, and those of second cuts.
-    pub(super) fn all_failures(&self) -> impl Iterator<Item = FailureFacts<'a>> {
-        let own = self.failure_facts(None);
-        let second = self.second.map(|it| outcomes(it, self.command));
-        let second = second.into_iter().flatten();
-        own.into_iter()
-            .chain(second.flat_map(|(name, it)| it.failure_facts(Some(name))))
-    }
-
-    /// Returns the failures of this log; of a recovery, with the name of its image.
-    fn failure_facts(&self, image: Option<&str>) -> Vec<FailureFacts<'a>> {
-        let failures = self.report.failures.iter().zip(self.causes);
-        let failure_facts = failures.map(|(failure, cause)| {
-            let title = report::title(failure);
-            FailureFacts {
-                failure,
-                is_second: image.is_some(),
-                title: match image {
-                    Some(image) => format!("second cut, after image {image}: {title}"),
-                    None => title,
-                },
-                facts: facts(self.source, failure, cause.as_ref()),
-                again: self.repeat_command(failure),
-            }
-        });
-        failure_facts.collect()
-    }
-
-    /// Returns the command that repeats a failure.
-    pub(super) fn repeat_command(&self, failure: &Failure) -> String {
-        format!(
-            "drivelab crashtest {} --image {} {}",
-            self.source.arguments,
-            failure.name,
-            self.command.option()
-        )
-    }
 }
 
 fn with_head(source: &Source, mut rest: Value) -> Value {
@@ -451,7 +364,9 @@ fn print_json(value: &Value, out: &mut dyn Write) -> io::Result<()> {
 /// Writes the report as JSON.
 pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (source, report) = (outcome.source, outcome.report);
-    let counts = report.counts;
+    let (counts, failures) = (report.counts, outcome.all_failures());
+    let rules = failures.iter().filter(|it| it.rank == 0);
+    let rules: Vec<&str> = rules.map(|it| &*it.rule).collect();
     let mut rest = json!({
         "moments": counts.moments,
         "exhausted": counts.exhausted,
@@ -462,8 +377,9 @@ pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Resu
         "failed": counts.failed,
         "flaky": report.flaky,
         "stopped": report.stopped,
-        "held": report.failures.is_empty() && !judged_nothing(counts) && outcome.second.is_none_or(|it| it.failures() == 0),
-        "failures": json_failures(outcome),
+        "held": is_held(outcome),
+        "violated": rules,
+        "failures": json_failures(outcome, &failures),
     });
     if let Some(second) = outcome.second {
         let recoveries = outcomes(second, outcome.command).map(|(name, it)| {
@@ -476,7 +392,7 @@ pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Resu
                 "failed": counts.failed,
                 "flaky": it.report.flaky,
                 "stopped": it.report.stopped,
-                "failures": json_failures(&it),
+                "failures": json_failures(&it, &failures),
             })
         });
         let recoveries: Vec<Value> = recoveries.collect();
@@ -485,27 +401,40 @@ pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Resu
     print_json(&with_head(source, rest), out)
 }
 
-fn json_failures(outcome: &SearchOutcome<'_>) -> Vec<Value> {
+/// Returns the failures of this log, from those of all.
+fn json_failures(outcome: &SearchOutcome<'_>, all: &[FailureFacts<'_>]) -> Vec<Value> {
     let (source, report) = (outcome.source, outcome.report);
-    { report.failures.iter().zip(outcome.causes) }
-        .map(|(failure, cause)| {
-            let mut value = json!({
-                "class": failure.class.word(),
-                "line": failure.line,
-                "images": failure.images,
-                "image": failure.name,
-                "moment": failure.moment.number,
-                "acks": failure.moment.acks,
-                "needs": failure.needs.loss.words(),
-                "torn": failure.needs.torn,
-                "image_needs": failure.image_needs.loss.words(),
-                "possible_on": drives::possible(failure.needs).0,
-            });
-            let cause = cause.iter().flat_map(|it| it.json(&source.log));
-            if let Some(value) = value.as_object_mut() {
-                value.extend(cause.map(|(key, it)| (key.to_owned(), it)));
-            }
-            value
-        })
+    let own = |it: &&FailureFacts<'_>| {
+        let mut failures = report.failures.iter();
+        failures.any(|own| std::ptr::eq(own, it.failure))
+    };
+    { all.iter().filter(own) }
+        .map(
+            |FailureFacts {
+                 failure,
+                 cause,
+                 rule,
+                 ..
+             }| {
+                let mut value = json!({
+                    "rule": rule,
+                    "class": failure.class.word(),
+                    "line": failure.line,
+                    "images": failure.images,
+                    "image": failure.name,
+                    "moment": failure.moment.number,
+                    "acks": failure.moment.acks,
+                    "needs": failure.needs.loss.words(),
+                    "torn": failure.needs.torn,
+                    "image_needs": failure.image_needs.loss.words(),
+                    "possible_on": drives::possible(failure.needs).0,
+                });
+                let cause = cause.iter().flat_map(|it| it.json(&source.log));
+                if let Some(value) = value.as_object_mut() {
+                    value.extend(cause.map(|(key, it)| (key.to_owned(), it)));
+                }
+                value
+            },
+        )
         .collect()
 }

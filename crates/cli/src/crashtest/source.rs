@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use ::crashtest::drives::{WORST, WORST_LOSSES, losses};
 use crash::log::LogError;
@@ -125,6 +126,11 @@ fn mount(args: &Args, log: &Log) -> Result<Option<Mount>, Failure> {
 /// Returns a path quoted for a shell.
 pub(super) fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
+}
+
+/// Returns a time as an option takes it.
+pub(super) fn seconds(time: Duration) -> String {
+    format!("{}s", time.as_secs_f64())
 }
 
 /// Returns a word quoted for a shell.

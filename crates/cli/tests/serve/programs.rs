@@ -169,7 +169,7 @@ fn a_missing_flush_is_found_on_a_volatile_cache_and_again_by_the_printed_command
     let read = |name: &str| fs::read_to_string(place.0.path().join(name)).expect("a file");
     let junit = read("crash.xml");
     for part in [
-        r#"<testsuite name="drivelab crashtest 950pro-256" tests="5" failures="1""#,
+        r#"<testsuite name="drivelab crashtest 950pro-256" tests="6" failures="1""#,
         r#"name="opens"/>"#,
         r#"<skipped message="not tested: add --fsck"/>"#,
         r#"name="acknowledged"/>"#,
@@ -473,4 +473,117 @@ fn a_signal_ends_the_program_too() {
     let pid = fs::read_to_string(&pid).expect("a number");
     assert!(!exists(Path::new(&format!("/proc/{}", pid.trim()))));
     assert_eq!(place.left(), [""; 0]);
+}
+
+#[test]
+fn a_program_that_does_not_end_is_killed_at_its_limit() {
+    let place = Place::new();
+    let args = ["950pro-256", "--program-limit", "1s", "--check", "true"];
+    let begin = Instant::now();
+    let (code, said) = place.shell("echo waiting for the server; exec sleep 600", &args);
+    assert_eq!(code, 1, "{said}");
+    for part in [
+        "did not end within 1s (--program-limit) and was killed",
+        "waiting for the server",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(begin.elapsed() < Duration::from_secs(300), "{said}");
+    assert_eq!(place.left(), [""; 0]);
+}
+
+/// Writes without a flush, so that many images differ, and a checker whose result depends on more than the image.
+const UNFLUSHED: &str = "no-flush-between";
+
+#[test]
+fn a_failure_that_does_not_repeat_is_not_a_pass() {
+    let place = Place::new();
+    // One image fails, once.
+    let check = r#"test "$DRIVELAB_IMAGE" = end || ! mkdir once 2> /dev/null || exit 11"#;
+    let results = ["--junit", "crash.xml", "--html", "crash.html"];
+    let args = [&["950pro-256", "--check", check], &results[..]].concat();
+    let (code, said) = place.plant("none", &args);
+    assert_eq!(code, 3, "{said}");
+    for part in [
+        "flaky      1 failure did not repeat: ",
+        "verdict: undecided: 1 failure did not repeat",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("held  "), "{said}");
+    let read = |name: &str| fs::read_to_string(place.0.path().join(name)).expect("a file");
+    let junit = read("crash.xml");
+    for part in [
+        "failures=\"1\"",
+        "name=\"repeatable\">\n      <failure type=\"flaky\"",
+    ] {
+        assert!(junit.contains(part), "{part}: {junit}");
+    }
+    assert!(read("crash.html").contains("Not passed: undecided: 1 failure"));
+}
+
+#[test]
+fn a_checker_that_hangs_ends_soon_after_the_budget() {
+    let place = Place::new();
+    let check = r#"test "$DRIVELAB_IMAGE" = end || sleep 100"#;
+    // All images fail, in batches of 16.
+    let begin = Instant::now();
+    let program = env::current_exe().expect("this test");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drivelab"));
+    command.args(["crashtest", "950pro-256", "--fs", "none", "--size", SIZE]);
+    command.args(["--limit", "2s", "--budget", "3s", "--check", check, "--"]);
+    command.arg(program).args(["--exact", "programs::orders"]);
+    command
+        .current_dir(place.0.path())
+        .env("TMPDIR", place.0.path().join("tmp"));
+    let (code, said) = place.run(command.env(PLANT, UNFLUSHED));
+    assert_eq!(code, 3, "{said}");
+    assert!(
+        said.contains("FAILED     hangs: did not end within 2 s"),
+        "{said}"
+    );
+    assert!(said.contains("; ended by --budget"), "{said}");
+    // The reduction has 60 s of its own.
+    assert!(begin.elapsed() < Duration::from_secs(180), "{said}");
+}
+
+#[test]
+fn one_bug_is_one_violated_rule_in_all_reports() {
+    let place = Place::new();
+    // Acknowledged losses that need different conditions, and a rule of the checker's own.
+    let check = r#"byte() { od -An -tu1 -j $(($1 * 4096)) -N 1 "$DRIVELAB_DEVICE" | tr -d ' '; }
+test "$DRIVELAB_IMAGE" != end || exit 0
+case $(wc -l < "$DRIVELAB_ACKS") in
+  0) test $(byte 0) = 0 || test $(byte 1) = 1 || exit 10;;
+  1) exit 10;;
+  3) echo "sums differ"; exit 13;;
+esac"#;
+    let results = ["--junit", "crash.xml", "--html", "crash.html"];
+    let args = [&["950pro-256", "--check", check], &results[..]].concat();
+    let (code, said) = place.plant(UNFLUSHED, &args);
+    assert_eq!(code, 3, "{said}");
+    let count = |text: &str, part: &str| text.matches(part).count();
+    assert_eq!(count(&said, "FAILED     "), 2, "{said}");
+    let also = count(&said, "\nalso       ");
+    assert!(also >= 1, "{said}");
+    assert!(said.contains("verdict: 2 rules do not hold"), "{said}");
+    let read = |name: &str| fs::read_to_string(place.0.path().join(name)).expect("a file");
+    let junit = read("crash.xml");
+    assert!(junit.contains("failures=\"2\""), "{junit}");
+    assert_eq!(count(&junit, "<failure "), 2, "{junit}");
+    assert_eq!(count(&junit, "\nalso: "), also, "{junit}");
+    assert_eq!(count(&junit, "again      drivelab "), 2 + also, "{junit}");
+    let page = read("crash.html");
+    assert!(page.contains("Failed: 2 rules do not hold."));
+    let args = [&["950pro-256", "--json", "--check", check][..]].concat();
+    let (code, said) = place.plant(UNFLUSHED, &args);
+    assert_eq!(code, 3, "{said}");
+    let (json, _) = said.rsplit_once("\nnote: ").expect("a note");
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let violated = serde_json::json!(["acknowledged", "check"]);
+    assert_eq!(json["violated"], violated, "{json:#}");
+    let failures = json["failures"].as_array().expect("a list");
+    assert_eq!(failures.len(), 2 + also, "{json:#}");
+    let named = |it: &serde_json::Value| violated.as_array().expect("two").contains(&it["rule"]);
+    assert!(failures.iter().all(named), "{json:#}");
 }

@@ -109,7 +109,7 @@ class CheckResult:
 
     @property
     def held(self) -> bool:
-        """Whether no image has failed."""
+        """Whether no image has failed, not even once."""
         return bool(self._json["held"])
 
     @property
@@ -130,7 +130,7 @@ class CheckResult:
     def __repr__(self) -> str:
         if self.held:
             return f"held: no image of {self['tried']} fails"
-        lines = []
+        lines = [f"{len(names)} failures did not repeat: {', '.join(names)}"] if (names := self["flaky"]) else []
         for failure in self.failures:
             lines.append(f"FAILED {failure['line']} ({failure['images']} images); needs {failure['needs']}")
             lines.append(f"  image {failure['image']}: possible on {len(failure['possible_on'])} drives")

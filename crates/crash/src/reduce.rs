@@ -56,6 +56,14 @@ impl<'c> Trial<'c> {
             return false;
         }
         self.left -= 1;
+        self.judges(case)
+    }
+
+    /// Checks whether the image fails, without a limit.
+    fn judges(&mut self, case: &Case<'_>) -> bool {
+        if self.error.is_some() {
+            return false;
+        }
         match judge_case(case, self.check) {
             Ok(Judgement::Failed(class, _)) => class == self.class,
             Ok(_) => false,
@@ -102,7 +110,8 @@ impl<'c> Trial<'c> {
             let mut earlier = case(walk, &cut.lost);
             earlier.acks = &earlier.acks[..cut.acks];
             earlier.tries = &earlier.tries[..cut.tries];
-            if self.fails_case(&earlier) {
+            // At most two checks, also after the end of the reduction: without them, the needs would be too large.
+            if self.judges(&earlier) {
                 return Needs::from_cut(walk, &cut.lost, cut.loss);
             }
         }

@@ -71,11 +71,13 @@ pub struct Failure {
     pub needs: Needs,
     /// Conditions that the smallest image needs: more than [`Failure::needs`] if an image with more loss needs less.
     pub image_needs: Needs,
+    /// Whether the reduction was not stopped: otherwise a smaller image, or one that needs less, may fail too.
+    pub reduced: bool,
 }
 
 impl Failure {
     /// Returns the rule that the image violates: one for each class. A check with several rules of its own names them by
-    /// its line, without its digits. Several failures may violate one rule: they need different losses, or have other
+    /// its line, without words that have digits. Several failures may violate one rule: they need different losses, or have other
     /// words.
     pub fn rule(&self) -> (Class, String) {
         let words = match self.class {
@@ -137,7 +139,7 @@ struct UnreducedFailure {
     images: u64,
 }
 
-/// Key of equal failures: kind, loss, and the check's line without its digits.
+/// Key of equal failures: kind, loss, and the check's line without words that have digits.
 type Alike = (Class, Loss, String);
 
 struct Search<'a, 'c> {
@@ -460,7 +462,8 @@ impl<'a> Search<'a, '_> {
             _ => trial.earlier(&self.start, walk, lost),
         };
         let needs = trial.needs(&walk, &lost);
-        self.reduction_stopped |= trial.result().map_err(NoReport::CheckFailed)?;
+        let stopped = trial.result().map_err(NoReport::CheckFailed)?;
+        self.reduction_stopped |= stopped;
         let Judgement::Failed(class, line) = self.judge(&walk, &lost)? else {
             return Ok(None);
         };
@@ -473,10 +476,14 @@ impl<'a> Search<'a, '_> {
             lost: ranges(&walk, &lost),
             needs,
             image_needs: Needs::from_loss(&walk, &lost),
+            reduced: !stopped,
         }))
     }
 }
 
+/// Returns the words of a line that have no digits: numbers, checksums and keys differ between failures of one rule.
 fn without_digits(line: &str) -> String {
-    line.chars().filter(|it| !it.is_ascii_digit()).collect()
+    let words = line.split(|it: char| !it.is_alphanumeric());
+    let plain = words.filter(|it| !it.is_empty() && !it.chars().any(|it| it.is_ascii_digit()));
+    plain.collect::<Vec<&str>>().join(" ")
 }

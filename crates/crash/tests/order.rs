@@ -307,7 +307,7 @@ fn failures_of_one_rule_are_one_violation_with_several_causes() {
         failure(Class::Rule, "the sum of 5 is wrong"),
         failure(Class::Lost, "lost the first order"),
         failure(Class::Rule, "the index of 6 is wrong"),
-        failure(Class::Rule, "the sum of 17 is wrong"),
+        failure(Class::Rule, "the sum of 1f7b is wrong"),
         failure(Class::Corrupt, "slot 3 of 5 is 0"),
         failure(Class::Corrupt, "the header is 0"),
     ];
@@ -317,7 +317,7 @@ fn failures_of_one_rule_are_one_violation_with_several_causes() {
         .collect();
     let expected = [
         &["lost 3 have 2", "lost the first order"][..],
-        &["the sum of 5 is wrong", "the sum of 17 is wrong"],
+        &["the sum of 5 is wrong", "the sum of 1f7b is wrong"],
         &["the index of 6 is wrong"],
         &["slot 3 of 5 is 0", "the header is 0"],
     ];

@@ -455,6 +455,11 @@ impl fmt::Display for Verdict {
             )?;
         }
         match self.held() {
+            true if self.report.stopped => write!(
+                f,
+                "no failure no image of {} fails; the search was stopped",
+                counts.tried
+            ),
             true => write!(f, "held       no image of {} fails", counts.tried),
             false => write!(f, "verdict: {}", report::verdict(rules.len(), counts.flaky)),
         }

@@ -79,8 +79,13 @@ pub fn needs(failure: &Failure) -> String {
         Loss::Volatile => "the loss of writes that were acknowledged and not flushed",
         Loss::LyingFlush => "a drive that violates its durability guarantee",
     };
-    match image_needs.loss == needs.loss {
-        true => format!("{needs}: {why}"),
-        false => format!("{needs}: {why} (the smallest image itself: {image_needs})"),
+    let mut text = format!("{needs}: {why}");
+    // Writing to a string does not fail.
+    if image_needs.loss != needs.loss {
+        let _ = write!(text, " (the smallest image itself: {image_needs})");
     }
+    if !failure.reduced {
+        text.push_str(" (at most: the reduction was stopped, and a smaller image may need less)");
+    }
+    text
 }

@@ -179,13 +179,17 @@ impl Check for Checker<'_> {
             // If checks arrive one at a time, no thread is needed.
             [case] => vec![one(case)?],
             _ => {
-                // In order, so that none is left out before one that is judged.
-                let begun = cases.iter().enumerate().par_bridge();
-                let begun = begun.filter(|(number, _)| *number == 0 || !self.is_over());
-                let judged = begun.map(|(number, case)| Ok((number, one(case)?)));
+                // An image is taken in order, and none after the end of the time: under one lock, so no image is left out
+                // before one that is judged.
+                let begun = cases.iter().enumerate();
+                let begun = begun.take_while(|(number, _)| *number == 0 || !self.is_over());
+                let judged = begun.par_bridge();
+                let judged = judged.map(|(number, case)| Ok((number, one(case)?)));
                 let mut judged = judged.collect::<Result<Vec<_>, String>>()?;
                 judged.sort_unstable_by_key(|it| it.0);
-                judged.into_iter().map(|it| it.1).collect()
+                let judged = (0..).zip(judged).take_while(|(at, it)| *at == it.0);
+                let judged = judged.map(|(_, it)| it);
+                judged.map(|it| it.1).collect()
             }
         };
         let passed = cases.iter().zip(&judged);

@@ -200,6 +200,7 @@ fn search_images(
                 lost: Vec::new(),
                 needs: Needs::from_loss(&walk, &nothing),
                 image_needs: Needs::from_loss(&walk, &nothing),
+                reduced: true,
             });
             Ok(report)
         }

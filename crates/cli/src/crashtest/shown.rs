@@ -331,6 +331,11 @@ fn second_cuts(cuts: &SecondCuts) -> String {
         // Writing to a string does not fail.
         let _ = write!(text, "; failed when it was recorded: {names}");
     }
+    let flaky = cuts.recoveries.iter().flat_map(|it| &it.report.flaky);
+    let flaky: Vec<&str> = flaky.map(String::as_str).collect();
+    if !flaky.is_empty() {
+        let _ = write!(text, "; did not repeat: {}", flaky.join(", "));
+    }
     if cuts.recoveries.iter().any(|it| it.report.stopped) {
         text.push_str("; ended by --budget");
     }
@@ -376,6 +381,7 @@ pub(super) fn json(outcome: &SearchOutcome<'_>, out: &mut dyn Write) -> io::Resu
         "skipped": counts.skipped,
         "failed": counts.failed,
         "flaky": report.flaky,
+        "flaky_count": outcome.flaky(),
         "stopped": report.stopped,
         "held": is_held(outcome),
         "violated": rules,
@@ -427,6 +433,7 @@ fn json_failures(outcome: &SearchOutcome<'_>, all: &[FailureFacts<'_>]) -> Vec<V
                     "needs": failure.needs.loss.words(),
                     "torn": failure.needs.torn,
                     "image_needs": failure.image_needs.loss.words(),
+                "reduced": failure.reduced,
                     "possible_on": drives::possible(failure.needs).0,
                 });
                 let cause = cause.iter().flat_map(|it| it.json(&source.log));

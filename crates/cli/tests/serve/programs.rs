@@ -488,7 +488,7 @@ fn a_program_that_does_not_end_is_killed_at_its_limit() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(begin.elapsed() < Duration::from_secs(300), "{said}");
+    assert!(begin.elapsed() < Duration::from_secs(30), "{said}");
     assert_eq!(place.left(), [""; 0]);
 }
 
@@ -544,7 +544,7 @@ fn a_checker_that_hangs_ends_soon_after_the_budget() {
     );
     assert!(said.contains("; ended by --budget"), "{said}");
     // The reduction has 60 s of its own.
-    assert!(begin.elapsed() < Duration::from_secs(180), "{said}");
+    assert!(begin.elapsed() < Duration::from_secs(100), "{said}");
 }
 
 #[test]

@@ -129,8 +129,10 @@ class CheckResult:
 
     def __repr__(self) -> str:
         if self.held:
-            return f"held: no image of {self['tried']} fails"
-        lines = [f"{len(names)} failures did not repeat: {', '.join(names)}"] if (names := self["flaky"]) else []
+            stopped = "; the search was stopped" if self["stopped"] else ""
+            return f"held: no image of {self['tried']} fails{stopped}"
+        count = self["flaky_count"]
+        lines = [f"{count} failures did not repeat: {', '.join(self['flaky'])}"] if count else []
         for failure in self.failures:
             lines.append(f"FAILED {failure['line']} ({failure['images']} images); needs {failure['needs']}")
             lines.append(f"  image {failure['image']}: possible on {len(failure['possible_on'])} drives")

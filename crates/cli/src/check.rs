@@ -1,8 +1,10 @@
 //! `drivelab check`: whether drives meet an application's published minimum.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, TypedValueParser};
 use study::ask::{CheckRequest, defaults};
 use study::decide::check;
 
@@ -28,7 +30,7 @@ If the vendor publishes no minimum, the figures are printed without a verdict.
 Exit codes: 0 done or passed, 2 bad usage or bad input, 3 some drive does not pass.")]
 pub(crate) struct Args {
     /// Software with published minimum requirements
-    #[arg(value_name = "SOFTWARE", value_parser = clap::builder::PossibleValuesParser::new(check::names()))]
+    #[arg(value_name = "SOFTWARE", value_parser = SoftwareParser)]
     software: String,
 
     /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or pool expressions
@@ -68,6 +70,37 @@ pub(crate) struct Args {
     /// Also write a page: each figure of each drive, with the minimum
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+/// Accepts the names of checks; for others, the error says how to ask about that software.
+#[derive(Clone)]
+struct SoftwareParser;
+
+impl TypedValueParser for SoftwareParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        _: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let name = value.to_string_lossy().into_owned();
+        if check::text(&name).is_some() {
+            return Ok(name);
+        }
+        let names: Vec<&str> = check::names().collect();
+        let what = format!(
+            "there is no check `{name}`; there are {}\n  help: {}\n",
+            names.join(", "),
+            check::without_check(&name)
+        );
+        Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, what))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(check::names().map(PossibleValue::new)))
+    }
 }
 
 impl From<&Args> for CheckRequest {

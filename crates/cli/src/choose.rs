@@ -14,10 +14,12 @@ use study::decide::feasibility;
 use study::decide::half_rate::{self, HalfRate};
 use study::decide::life::years;
 use study::decide::likeness::{self, Replacements};
+use study::decide::memory_need::MachineMemory;
 use study::decide::named;
 use study::decide::price_list;
 use study::decide::prices;
 use study::decide::profile::Profile;
+use study::decide::rate::OfferedRate;
 use study::decide::screening;
 use study::decide::slo::Slo;
 use study::decide::work::{Load, counted_for};
@@ -29,7 +31,6 @@ use crate::drive::DriveArgs;
 use crate::each::map_drives;
 use crate::failure::{Failure, on_command_line};
 use crate::load::LoadArgs;
-use crate::memory;
 use crate::output;
 use crate::profile::profile;
 use crate::rate::{RateArg, rate};
@@ -40,6 +41,7 @@ use crate::zil;
 
 mod candidates;
 mod common_rate;
+mod fewest;
 pub(crate) mod no_log;
 mod place;
 
@@ -97,10 +99,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIMITS")]
     slo: Option<String>,
 
-    /// Total rate on every drive: 50k (IOPS), 300MB/s, 20GB/day, or max: each drive's own maximum. [default: the iops or bw
+    /// Total rate on every drive, of reads and writes together: 50k (IOPS), 300MB/s, 20GB/day, or max: each drive's own
+    /// maximum. [default: the iops or bw
     /// of --slo, otherwise max; slog: max, then half of the fastest drive's rate on all]
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["trace", "users"])]
     rate: Option<RateArg>,
+
+    /// Rate of the writes of the load on every drive, such as 600GB/day or 100MB/s; its reads arrive in proportion
+    #[arg(long, value_name = "RATE", value_parser = OfferedRate::read_writes, conflicts_with_all = ["trace", "users", "rate", "zilstat"])]
+    writes: Option<OfferedRate>,
 
     /// slog: text of `zilstat -i 1` or of `zpool iostat -w`, `-r` or `-q` of your pool. If nothing was logged, you
     /// need no log. Otherwise the busiest interval of zilstat is the rate on all logs, as with --rate
@@ -132,6 +139,10 @@ pub(crate) struct Args {
     /// Leave out drives that are no longer made (see `drivelab show`); a drive with an unknown status stays
     #[arg(long)]
     in_production: bool,
+
+    /// Run each drive as the smallest stripe of up to 16 that keeps up with the rate and meets the limits: how many drives
+    #[arg(long, conflicts_with_all = ["all", "like", "main", "capacity"])]
+    fewest: bool,
 
     /// Find the closest replacement for this drive, and show the differences; without a rate, at half of its maximum
     #[arg(long, value_name = "DRIVE")]
@@ -232,10 +243,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let request = halved.map_or(request, |halved| halved.request);
     let paced = request.load.is_trace() || request.load.offered_iops().is_some();
     let by = criterion(args, paced);
-    let mut candidates = match screened(args, &drives, &request, by, &lab, &mut unfit) {
-        Some(candidates) => candidates,
-        None => ran(&drives, &request, &lab, &mut unfit),
-    };
+    let mut candidates = all_ran(args, &drives, &request, by, &lab, &mut unfit);
     let request = match is_slog(args) && args.rate.is_none() && !paced {
         true => at_common_rate(&drives, request, &lab, &mut candidates)?,
         false => request,
@@ -296,7 +304,7 @@ fn at_half_of_the_replaced(
     let wanted = args
         .like
         .as_ref()
-        .filter(|_| args.rate.is_none() && !is_slog(args))?;
+        .filter(|_| args.rate.is_none() && args.writes.is_none() && !is_slog(args))?;
     let drive = drives.iter().find(|one| one.name == *wanted)?;
     half_rate::at_half_of(&drive.sheet, request, lab)
 }
@@ -308,12 +316,13 @@ fn ran<D: std::borrow::Borrow<NamedDrive> + Sync>(
     lab: &Lab,
     unfit: &mut Vec<Unfit>,
 ) -> Vec<Candidate> {
+    let memory = MachineMemory::read();
     let results = map_drives(
         drives,
         |drive| &drive.borrow().name,
         |drive, go_on| {
             let sheet = &drive.borrow().sheet;
-            memory::check(sheet)?;
+            memory.check(sheet, request.conditions.seeds)?;
             choose::candidate(request, sheet, lab, go_on)
         },
     );
@@ -329,6 +338,22 @@ fn ran<D: std::borrow::Borrow<NamedDrive> + Sync>(
         }
     }
     candidates
+}
+
+/// Runs the drives: those of `--all` briefly first, with `--fewest` as stripes, otherwise all in full.
+fn all_ran(
+    args: &Args,
+    drives: &[NamedDrive],
+    request: &ChooseRequest,
+    by: Measure,
+    lab: &Lab,
+    unfit: &mut Vec<Unfit>,
+) -> Vec<Candidate> {
+    if args.fewest {
+        return fewest::ran(drives, &args.drives.settings(), request, lab, unfit);
+    }
+    screened(args, drives, request, by, lab, unfit)
+        .unwrap_or_else(|| ran(drives, request, lab, unfit))
 }
 
 /// Runs many drives of `--all` briefly, and then those in full that can be the best. `None` if the question is not
@@ -421,16 +446,17 @@ fn read(
     let outputs = output::requested_files([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     match load {
-        Some(load) if problems.0.is_empty() => Ok((
-            found,
-            ChooseRequest {
-                load: paced(args, zil, load, &slo)?.with_out_of_range(args.beyond.into()),
+        Some(load) if problems.0.is_empty() => {
+            let load = paced(args, zil, load, &slo)?.with_out_of_range(args.beyond.into());
+            let request = ChooseRequest {
+                load,
                 slo,
                 years: args.years,
                 prices,
                 conditions,
-            },
-        )),
+            };
+            Ok((found, request))
+        }
         _ => Err(problems),
     }
 }
@@ -452,6 +478,11 @@ fn paced(
     load: Load,
     slo: &Slo,
 ) -> Result<Load, Problems> {
+    if let Some(writes) = args.writes {
+        let load = load.at_rate_by("--writes", writes)?;
+        feasibility::check(&load, slo, Some("--writes"))?;
+        return Ok(load);
+    }
     let (load, option) = match (args.rate, zil.and_then(ZilStatistics::rate)) {
         (Some(RateArg::At(rate)), _) => (load.at_rate(rate)?, Some("--rate")),
         (Some(RateArg::Max), _) => (load, None),
@@ -460,5 +491,10 @@ fn paced(
         (None, None) => (feasibility::at_required_rate(load, slo), None),
     };
     feasibility::check(&load, slo, option)?;
+    if args.fewest && load.offered_iops().is_none() && slo.limits.is_empty() {
+        let what = "--fewest: neither a rate nor a limit says how many drives are enough";
+        let help = "add --rate 300MB/s, --users, or --slo 'iops>50k'";
+        return Err(Problems(vec![on_command_line(what, help)]));
+    }
     Ok(load)
 }

@@ -83,6 +83,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (runs, request) = read(args)?;
+    for run in &runs {
+        for wrong in &run.contradictions {
+            let what = format!(
+                "{}: the results contradict their options: {wrong}",
+                run.name
+            );
+            output::remark("warning", &what);
+        }
+    }
     let stop = ImmediateStop::on_signals()?;
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();

@@ -8,6 +8,7 @@ use report::decide;
 use study::ask::{Life, defaults};
 use study::decide::fleet::UserRating;
 use study::decide::life;
+use study::decide::memory_need::MachineMemory;
 use study::decide::named;
 use study::decide::rate::OfferedRate;
 use study::decide::table_of_s3::table_of_s3;
@@ -20,7 +21,6 @@ use crate::failure::{Failure, on_command_line};
 use crate::fleet;
 use crate::idle::note_on_power_states;
 use crate::load::LoadArgs;
-use crate::memory;
 use crate::output::{self, remark, write_whole};
 use crate::state::{name_of, note_on_heat};
 
@@ -143,7 +143,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.drives.note_on_years();
     let runs = resolved.drives.iter().zip(&resolved.loads);
     let runs = runs.filter(|(_, load)| load.is_some());
-    all(runs.map(|(drive, _)| (&*drive.id, memory::check(drive))))?;
+    let (memory, seeds) = (MachineMemory::read(), resolved.conditions.seeds);
+    all(runs.map(|(drive, _)| (&*drive.id, memory.check(drive, seeds))))?;
     output.answer::<Life>(&resolved)
 }
 
@@ -183,7 +184,11 @@ fn published(args: &Args) -> Result<(), Failure> {
             "{:#}",
             serde_json::json!({ "schema": "drivelab life table", "version": 1, "rows": rows })
         )?,
-        false => writeln!(out, "{}", decide::life::table_of_s3(&rows, output::width()))?,
+        false => writeln!(
+            out,
+            "{}",
+            decide::published_table::table_of_s3(&rows, output::width())
+        )?,
     }
     Ok(())
 }

@@ -160,7 +160,8 @@ fn inbound(text: &str) -> Result<Rate, String> {
         .and_then(|it| it.parse::<f64>().ok());
     let rate = match network {
         Some(gigabits) => Rate(gigabits * 125e6),
-        None => quantity::<Rate>(text)?,
+        None => quantity::<Rate>(text)
+            .map_err(|what| format!("{what}; a network is written as 1GbE or 10GbE"))?,
     };
     match (1e6..=1e12).contains(&rate.0) {
         true => Ok(rate),

@@ -9,8 +9,9 @@ use report::csv;
 use report::decide::view::{self, AnswerView};
 use study::ask::all;
 use study::ask::load::{LoadSpec, NamedLoad};
-use study::decide::choose::{self, Candidate, Measure, Unfit};
+use study::decide::choose::{self, Candidate, Measure, NO_LONGER_MADE, Unfit};
 use study::decide::likeness::{self, Replacements};
+use study::decide::memory_need::MachineMemory;
 use study::decide::price_list::read_prices;
 use study::decide::prices::Prices;
 use study::decide::rate::OfferedRate;
@@ -254,11 +255,48 @@ pub(crate) struct Choice {
     users: Option<u32>,
     rate: Option<String>,
     like: Option<String>,
+    in_production: bool,
+    writes: Option<String>,
 }
 
 impl Choice {
+    /// Checks whether `in_production` leaves this drive out; the drive that is replaced need not be made.
+    fn is_left_out(&self, drive: &Drive) -> bool {
+        let name = drive.requested_name();
+        let is_replaced = self.like.as_deref() == Some(name);
+        self.in_production && !is_replaced && drive.sheet.no_longer_made(name).is_some()
+    }
+
+    /// Splits off the drives that `in_production` leaves out.
+    fn made(&self, drives: Vec<Drive>, problems: &mut Problems) -> (Vec<Drive>, Vec<Unfit>) {
+        let (old, made): (Vec<Drive>, Vec<Drive>) =
+            drives.into_iter().partition(|one| self.is_left_out(one));
+        if made.is_empty() && !old.is_empty() {
+            let what = "in_production: none of these drives is still made";
+            problems.0.extend(of_argument(what, "other drives").0);
+        }
+        let unfit = old.into_iter().map(|one| Unfit {
+            drive: one.requested_name().to_owned(),
+            why: String::from(NO_LONGER_MADE),
+        });
+        (made, unfit.collect())
+    }
+
     /// Returns the load at the requested rate, or at the rate that the limits require.
     fn paced(&self, load: Load, slo: &Slo) -> Result<Load, Problems> {
+        if let Some(writes) = self.writes.as_deref() {
+            if self.users.is_some() || self.rate.is_some() {
+                return Err(of_argument(
+                    "writes: rate or users is given too",
+                    "one of them",
+                ));
+            }
+            let wrong = |help| of_argument(format!("writes: {writes}"), help);
+            let load =
+                load.at_rate_by("writes", OfferedRate::read_writes(writes).map_err(wrong)?)?;
+            feasibility::check(&load, slo, Some("writes"))?;
+            return Ok(load);
+        }
         let (load, option) = match self.rate.as_deref() {
             Some(_) if self.users.is_some() => {
                 return Err(of_argument("users: rate is given too", "one of them"));
@@ -282,7 +320,10 @@ impl Choice {
         drives: &[Drive],
         request: &choose::ChooseRequest,
     ) -> Option<half_rate::HalfRate> {
-        let wanted = self.like.as_ref().filter(|_| self.rate.is_none())?;
+        let wanted = self
+            .like
+            .as_ref()
+            .filter(|_| self.rate.is_none() && self.writes.is_none())?;
         let drive = drives.iter().find(|one| one.requested_name() == *wanted)?;
         half_rate::at_half_of(&drive.sheet, request, &Lab::new())
     }
@@ -341,6 +382,7 @@ pub(crate) fn chosen(
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
+    let (drives, old) = choice.made(drives, &mut problems);
     let mut conditions = around.read(&mut problems);
     check_years(choice.years, &mut problems);
     let usual = counted_for(sheets(&drives));
@@ -363,16 +405,17 @@ pub(crate) fn chosen(
     let by = collect_problems(choice.measure(&request.load), &mut problems).unwrap_or(by);
     let results: Vec<_> = away(py, |stop| {
         let lab = Lab::new();
+        let (memory, seeds) = (MachineMemory::read(), request.conditions.seeds);
         let one = |drive: &Drive| {
             stop.or_leave();
-            (
-                drive.requested_name().to_owned(),
-                choose::candidate(&request, &drive.sheet, &lab, &to_the_end),
-            )
+            let checked = memory.check(&drive.sheet, seeds);
+            let run = |()| choose::candidate(&request, &drive.sheet, &lab, &to_the_end);
+            (drive.requested_name().to_owned(), checked.and_then(run))
         };
         drives.iter().map(one).collect()
     })?;
-    let (candidates, unfit) = parted(results)?;
+    let (candidates, mut unfit) = parted(results)?;
+    unfit.extend(old);
     likeness::check_replaced(choice.like.as_deref(), &unfit).map_err(raised)?;
     let like = choice.like.as_ref().and_then(|wanted| {
         let (all, years) = (&candidates, request.years);

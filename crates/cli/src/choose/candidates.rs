@@ -106,7 +106,7 @@ pub(super) fn candidates(args: &Args, problems: &mut Problems) -> CandidateSet {
         match load_drive(&expression, &settings) {
             Ok(sheet) if is_left_out(args, &name, &sheet) => match by_name {
                 true => found.unfit.push(Unfit {
-                    why: String::from("it, or a drive of it, is no longer made (--in-production)"),
+                    why: String::from(choose::NO_LONGER_MADE),
                     drive: name,
                 }),
                 false => left_out += 1,

@@ -43,8 +43,11 @@ pub(super) fn at_common_rate(
             ..request.clone()
         };
         let again = ran(drives, &paced, lab, &mut Vec::new());
-        let keeps_up = again.iter().any(|one| one.keeps_up == Some(true));
-        if keeps_up && again.len() == candidates.len() {
+        // A lower rate would not help a drive that refuses to run.
+        if again.len() != candidates.len() {
+            return Ok(request);
+        }
+        if again.iter().any(|one| one.keeps_up == Some(true)) {
             let both = again.into_iter().zip(&*candidates);
             *candidates = both.map(|(one, most)| one.with_own_maximum(most)).collect();
             return Ok(paced);

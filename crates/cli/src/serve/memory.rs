@@ -3,10 +3,9 @@
 //! Not considered: stores in memory, which use what is written to them, as requested; limits of a container.
 
 use live::ServedDevice;
+use study::decide::memory_need::available;
 use text::digits::bytes_decimal;
 use tier::TierSettings;
-
-use crate::memory::available;
 
 /// A tier that stores data in memory.
 struct MemoryTier {

@@ -96,7 +96,7 @@ fn writes_are_given_by_the_second_by_the_day_or_in_drive_writes() {
     let of = |gb: f64| 2.0 * gb * 1e3 / 86_400.0;
     assert!((rates[0] / of(256.06) - 1.0).abs() < 0.001, "{rates:?}");
     assert!((rates[1] / of(375.08) - 1.0).abs() < 0.001, "{rates:?}");
-    for wrong in ["2TB", "1TB/month", "0DWPD", "9TB/s"] {
+    for wrong in ["2TB", "1TB/week", "0DWPD", "9TB/s"] {
         let output = drivelab(&["life", "950pro-256", "--writes", wrong]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
         assert!(text(&output.stderr).contains("--writes"), "{wrong}");

@@ -13,6 +13,7 @@ mod explain_first_line;
 mod faults;
 mod fio;
 mod fio_messages;
+mod first_lines;
 mod fit;
 mod guests;
 mod headlines;

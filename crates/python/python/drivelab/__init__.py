@@ -787,8 +787,10 @@ def choose(
     trace: _Path_ | None = None,
     slo: str | None = None,
     rate: str | None = None,
+    writes: str | None = None,
     by: _Optional[_By] = None,
     like: _Path_ | Drive | None = None,
+    in_production: bool = False,
     years: float = 5,
     usd: _Path_ | None = None,
     runtime: str | None = None,
@@ -800,10 +802,12 @@ def choose(
     """Which drives meet a load and limits, and which to take by a measure.
 
     The load is one with a name, `fio` jobs, or a block ``trace``. ``rate``: all drives are asked for this, "50k" (IOPS) or "300MB/s";
-    by default what ``slo`` asks for, else each drive's own maximum ("max"). ``users``: instead, users of a load that says what one asks
+    by default what ``slo`` asks for, else each drive's own maximum ("max"). ``writes``: instead, the rate of its writes, such as
+    "600GB/day"; its reads arrive in proportion. ``users``: instead, users of a load that says what one asks
     for ("kvcache", "vector-search", "training-files", "training-shards"); their I/Os arrive at random (open loop). ``by``: usd
     (the default with ``usd``, a file with your prices), p99 (the default for a trace or at a rate), iops (else), watt or years.
     ``like``: which of the others comes nearest to this drive, and what is lost; without a rate, at half of its maximum.
+    ``in_production``: leave out drives that are known to be no longer made.
 
     >>> import drivelab as dl
     >>> answer = dl.choose(["p4800x-375", "950pro-256"], "wal", by="p99", runtime="50ms", seeds=1)
@@ -825,10 +829,13 @@ def choose(
             named = [*named, this]
     cores = [drive._core for drive in named]
     call = _call(
-        "choose", named, load=load, trace=trace, users=users, slo=slo, rate=rate, by=by, like=wanted, years=years, usd=usd,
-        runtime=runtime, host=host, state=state, seed=seed, seeds=seeds,
+        "choose", named, load=load, trace=trace, users=users, slo=slo, rate=rate, writes=writes, by=by, like=wanted,
+        in_production=in_production or None, years=years, usd=usd, runtime=runtime, host=host, state=state, seed=seed, seeds=seeds,
     )
-    choice: _core._Choice = {"by": by, "years": float(years), "usd": usd, "users": users, "rate": rate, "like": wanted}
+    choice: _core._Choice = {
+        "by": by, "years": float(years), "usd": usd, "users": users, "rate": rate, "writes": writes, "like": wanted,
+        "in_production": in_production,
+    }
     return Answer(_core.choose(cores, asked, slo, choice, runtime, _around(host, state, seed, seeds), call))
 
 

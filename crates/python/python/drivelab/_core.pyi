@@ -95,7 +95,9 @@ class _Choice(TypedDict):
     usd: str | PathLike[str] | None
     users: int | None
     rate: str | None
+    writes: str | None
     like: str | None
+    in_production: bool
 
 class _Act(TypedDict):
     load: float | None

@@ -178,7 +178,7 @@ fn suppositions(model: &ModelComparison) -> Vec<String> {
     let named = |key: &String| model.conditions.iter().find(|trial| trial.key == *key);
     let trials: Vec<&Trial> = model.explained_by.iter().filter_map(named).collect();
     let Some(first) = trials.first() else {
-        return ["no condition that is simulated explains it, nor do two together"]
+        return ["no condition that is simulated explains it, nor do two together: perhaps another drive"]
             .map(String::from)
             .to_vec();
     };

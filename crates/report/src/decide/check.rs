@@ -5,7 +5,7 @@ use study::decide::check::{BySeed, Check, CheckAnswer};
 use study::decide::work::Conditions;
 use text::terminal::{Width, paragraph};
 
-use super::headline::{first_that_fits, fits, named, some_of};
+use super::headline::{first_that_fits, fits, named, short, some_of};
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, reading, seeds, with_unit};
 
@@ -22,12 +22,7 @@ pub(super) fn title(check: &Check) -> String {
 pub fn sentences(check: &Check, answers: &[CheckAnswer]) -> Vec<String> {
     let software = &check.software;
     if !check.is_judged {
-        return vec![first_that_fits([
-            format!(
-                "{software} has no published minimum, so there is no verdict; the figures of the drives are below."
-            ),
-            format!("{software} has no published minimum, so there is no verdict."),
-        ])];
+        return vec![without_minimum(software, answers)];
     }
     let of = |passes: bool| {
         answers
@@ -80,6 +75,41 @@ pub fn sentences(check: &Check, answers: &[CheckAnswer]) -> Vec<String> {
         }
         (one, other) => one.into_iter().chain(other).collect(),
     }
+}
+
+/// Returns the figures of the drives under the load of software without a known minimum, in the order of the check. The best
+/// drive by the first latency comes first.
+fn without_minimum(software: &str, answers: &[CheckAnswer]) -> String {
+    let latency = |one: &CheckAnswer| {
+        let mut figures = one.figures.iter().map(|it| &it.reading);
+        figures.find(|it| it.is_latency).and_then(|it| it.value)
+    };
+    let mut all: Vec<&CheckAnswer> = answers.iter().collect();
+    let value = |one: &CheckAnswer| latency(one).unwrap_or(f64::INFINITY);
+    all.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    let figures = |one: &CheckAnswer, some: usize| {
+        let shown = one.figures.iter().map(|it| &it.reading).take(some);
+        let shown = shown.map(|it| format!("{} {}", it.limit, reading(it)));
+        shown.collect::<Vec<_>>().join(", ")
+    };
+    let head = format!("This program knows no published minimum of {software}.");
+    let each = |count: usize, some: usize, names: fn(&CheckAnswer) -> String| {
+        let shown = all.iter().take(count);
+        let shown = shown.map(|one| format!("{}: {}", names(one), figures(one, some)));
+        let shown: Vec<String> = shown.collect();
+        let more = match all.len() - count.min(all.len()) {
+            0 => String::new(),
+            more => format!("; {more} more below"),
+        };
+        format!("{head} {}{more}.", shown.join("; "))
+    };
+    let whole = |one: &CheckAnswer| named(&one.drive, one.model);
+    let brief = |one: &CheckAnswer| short(&one.drive);
+    let texts = (1..=all.len()).rev().flat_map(|count| {
+        let some = [3, 2, 1].map(|some| each(count, some, whole));
+        some.into_iter().chain([each(count, 1, brief)])
+    });
+    first_that_fits(texts.chain([head.clone()]))
 }
 
 /// Returns the missed limits. A limit that only some seeds miss is marked.
@@ -148,12 +178,15 @@ pub fn method(
     width: Width,
 ) -> String {
     let how = format!(
-        "{} on {}, drives {} at the start, {}: each must pass; the worst is shown, and in brackets the range of all. \
-         `drivelab check {} --print` has the load.",
+        "{} on {}, drives {} at the start, {}{}, and in brackets the range of all. `drivelab check {} --print` has the load.",
         check.name,
         conditions.host.id,
         conditions.state.name(),
         seeds(conditions.seed, conditions.seeds),
+        match check.is_judged {
+            true => ": each must pass; the worst is shown",
+            false => " together",
+        },
         check.name,
     );
     let lines = vec![

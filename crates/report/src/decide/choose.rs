@@ -10,6 +10,7 @@ use study::decide::work::LoadFacts;
 use text::digits::{count, digits, duration, microseconds};
 use text::terminal::{Width, paragraph};
 
+use super::phrases::kind_of_costly_cycles;
 use super::replacement::ratios;
 pub use super::replacement::replacement;
 use super::sentences::unknown;
@@ -192,6 +193,28 @@ pub(super) fn counted(facts: &LoadFacts) -> String {
     }
 }
 
+/// Returns what costs in parentheses are, if there are some.
+fn costs_by_cycles(request: &ChooseRequest, answer: &ChooseAnswer) -> String {
+    let mut costly = answer
+        .candidates
+        .iter()
+        .filter(|one| request.prices.is_some() && one.drives_bought_by_cycles.is_some())
+        .map(|one| kind_of_costly_cycles(one, request.years))
+        .peekable();
+    let has_cycles = costly.peek().is_some();
+    let kind = if costly.all(|kind| kind == "rated") {
+        "rated"
+    } else {
+        "assumed"
+    };
+    match has_cycles {
+        true => format!(
+            " In parentheses: if {kind} cycles decide, which end much earlier than the rating."
+        ),
+        false => String::new(),
+    }
+}
+
 /// Returns the method.
 pub fn method(
     request: &ChooseRequest,
@@ -229,15 +252,7 @@ pub fn method(
         ),
     };
     let conditions = &request.conditions;
-    let mut all = answer.candidates.iter();
-    let has_cycles =
-        request.prices.is_some() && all.any(|one| one.drives_bought_by_cycles.is_some());
-    let by_cycles = match has_cycles {
-        true => {
-            " In parentheses: if assumed cycles decide, which end much earlier than the rating."
-        }
-        false => "",
-    };
+    let by_cycles = costs_by_cycles(request, answer);
     let usd = match &request.prices {
         None => " No prices were given (--usd prices.toml), so there is no cost.",
         Some(_) => {

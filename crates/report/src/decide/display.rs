@@ -2,6 +2,8 @@
 
 use study::ask::{Ask, CheckRequest, Fill, Life, Max, Mix, Odds, ResolvedRequest};
 
+use study::decide::life::cycles_end_first;
+
 use super::view::{self, AnswerView};
 
 /// Answers for all drives of a request.
@@ -62,7 +64,17 @@ impl AnswerDisplay for Life {
     fn unmet(resolved: &Self::Resolved, answers: &Answers<Self>) -> Option<String> {
         let short = answers.iter().filter(|it| it.lasts() == Some(false));
         let short = short.map(|answer| &*answer.drive);
-        verdict(short, &format!("not {} years", resolved.years))
+        let by_rating = verdict(short, &format!("not {} years", resolved.years))?;
+        // Assumed cycles give no verdict alone, and a reader of the verdict must not miss them.
+        let cycles = answers.iter().filter(|it| {
+            it.lasts() == Some(true) && cycles_end_first(&it.parts, it.years).is_some()
+        });
+        let cycles = cycles.map(|answer| &*answer.drive);
+        let by_cycles = verdict(cycles, "by the rating, but not by the cycles");
+        Some(match by_cycles {
+            Some(by_cycles) => format!("{by_rating}; {by_cycles}"),
+            None => by_rating,
+        })
     }
 }
 

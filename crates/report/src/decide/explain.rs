@@ -11,6 +11,7 @@ use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds
 use text::terminal::{Width, paragraph};
 
 use super::bottleneck::first_line;
+use super::headline::first_that_fits;
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, model as known, percent, range, seeds};
 
@@ -21,7 +22,22 @@ const OTHER_DRIVE: &str = "To check: `filename` is the drive that was named; `di
 
 /// Returns a line for each run, then further facts on each.
 pub fn sentences(answers: &[ExplainAnswer]) -> Vec<String> {
-    let lines = answers.iter().map(first_line);
+    let wrong = answers.iter().flat_map(|answer| {
+        let all = answer.contradictions.iter();
+        all.map(|wrong| {
+            first_that_fits([
+                format!(
+                    "{}: the results contradict their options: {wrong}.",
+                    answer.run
+                ),
+                format!(
+                    "{}: the results contradict their options; see the warning.",
+                    answer.run
+                ),
+            ])
+        })
+    });
+    let lines = wrong.chain(answers.iter().map(first_line));
     let facts = answers.iter().map(|answer| match answers.len() {
         1 => facts(answer),
         _ => format!("{}: {}", answer.run, facts(answer)),
@@ -410,6 +426,12 @@ pub fn method(
                 "heat, by arithmetic: {}. Figures of `[thermal]` (drivelab show; most are assumed, --set thermal.ambient=50C changes \
                  them); no run slows down by heat.",
                 heat.text
+            );
+            lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
+        }
+        for wrong in &answer.contradictions {
+            let text = format!(
+                "the results contradict their options: {wrong}; they may be of different runs, so nothing above is certain"
             );
             lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
         }

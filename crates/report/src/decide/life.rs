@@ -2,20 +2,29 @@
 
 use serde_json::{Value, json};
 use study::decide::life::{LifeAnswer, LifePart, cycles_end_first, is_assumed};
-use study::decide::table_of_s3::TableRow;
+use study::decide::life_part::EnduranceRating;
 use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, count, digits, duration, megabytes_a_second};
-use text::terminal::{Width, folded, paragraph, plain, right};
+use text::terminal::{Width, paragraph};
 
 use super::ends::{cycles_kind, duration_of, years_of};
 use super::headline::{first_that_fits, named, pause, short, some_of};
+use super::sentences::HAS_FILES;
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, range, seeds};
 
 /// Returns a line for each drive or pool, then further facts on them.
 pub fn sentences(answers: &[LifeAnswer]) -> Vec<String> {
     let facts = answers.iter().filter_map(facts);
-    answers.iter().map(answer).chain(facts).collect()
+    let has_files =
+        |answer: &LifeAnswer| answer.load.as_ref().is_some_and(|it| it.has_files_to_read);
+    let files = answers.iter().any(has_files).then(|| HAS_FILES.to_owned());
+    answers
+        .iter()
+        .map(answer)
+        .chain(facts)
+        .chain(files)
+        .collect()
 }
 
 /// Returns the verdict on one drive or pool, as one line.
@@ -43,13 +52,7 @@ fn answer(answer: &LifeAnswer) -> String {
     }
     let slower = slower(answer, rate).map_or_else(String::new, |text| format!(" {text}"));
     let Some((part, years)) = answer.weakest() else {
-        let rate = megabytes_a_second(rate);
-        return first_that_fits([
-            format!(
-                "{name}: written at {rate}; this catalogue has no rating of it, so its life is not known.{slower}"
-            ),
-            format!("{name}: this catalogue has no rating of it.{slower}"),
-        ]);
+        return unknown_end(answer, &name, rate, &slower);
     };
     let first = first_member(answer, years);
     let Some(is_lasting) = answer.lasts() else {
@@ -87,6 +90,32 @@ fn answer(answer: &LifeAnswer) -> String {
         format!("{brief} {term} years at this load{pause}{rated}{member}.{slower}"),
         format!("{brief} {term} years at this load{pause}{rated}{member}."),
         format!("{verdict}.{slower}"),
+    ])
+}
+
+/// Returns the verdict on a drive without a rating and without cycles.
+fn unknown_end(answer: &LifeAnswer, name: &str, rate: f64, slower: &str) -> String {
+    if answer.parts.len() == 1 && answer.parts[0].is_disk {
+        return of_disk(name, rate, slower);
+    }
+    let rate = megabytes_a_second(rate);
+    first_that_fits([
+        format!(
+            "{name}: written at {rate}; this catalogue has no rating of it, so its life is not known.{slower}"
+        ),
+        format!("{name}: this catalogue has no rating of it.{slower}"),
+    ])
+}
+
+/// Returns the verdict on a hard disk, which writes do not wear. Makers may limit the bytes of reads and writes of a year.
+fn of_disk(name: &str, written_mb_s: f64, slower: &str) -> String {
+    let a_year = bytes_decimal(written_mb_s * 1e6 * 365.0 * 86_400.0);
+    first_that_fits([
+        format!(
+            "{name}: writes do not wear it; {a_year} a year are written. Its data sheet may limit reads and writes of a year.{slower}"
+        ),
+        format!("{name}: writes do not wear it; {a_year} a year are written.{slower}"),
+        format!("{name}: writes do not wear a hard disk.{slower}"),
     ])
 }
 
@@ -432,7 +461,10 @@ fn row(answer: &LifeAnswer, part: &LifePart, loaded: bool) -> Vec<String> {
             },
         ),
         or_none(rating.and_then(|rating| rating.dwpd)),
-        or_none(rating.map(|rating| rating.lasting_mb_s)),
+        rating.map_or_else(
+            || String::from(NONE),
+            |rating| lasting(rating, part, answer.years),
+        ),
     ];
     if !loaded {
         return cells;
@@ -468,6 +500,19 @@ fn row(answer: &LifeAnswer, part: &LifePart, loaded: bool) -> Vec<String> {
         pass(1),
     ]);
     cells
+}
+
+/// Returns the rate that lasts the years by the rating, and in parentheses that by the cycles if these end much earlier.
+fn lasting(rating: &EnduranceRating, part: &LifePart, years: f64) -> String {
+    let by_rating = digits(rating.lasting_mb_s);
+    let early = cycles_end_first(std::slice::from_ref(part), years);
+    match early.zip(part.written.as_ref()) {
+        Some(((_, days), written)) => {
+            let by_cycles = written.mb_s[0] * days / (years * 365.0);
+            format!("{by_rating} ({})", digits(by_cycles))
+        }
+        None => by_rating,
+    }
 }
 
 /// Returns what happens at 100 and 105 percent, and the method.
@@ -509,8 +554,16 @@ pub fn method(
             ),
             (None, _) => String::new(),
         };
+        let mut parts = answers.iter().flat_map(|answer| &answer.parts);
+        let is_early = |part: &LifePart| {
+            cycles_end_first(std::slice::from_ref(part), answers[0].years).is_some()
+        };
+        let by_cycles = match parts.any(is_early) {
+            true => " In parentheses: the rate that lasts by the cycles at this load.",
+            false => "",
+        };
         let how = format!(
-            "{} on {}, drives {} at the start, {}{cut}.{pace} \"WA rated\" is the write amplification at which the rated bytes use \
+            "{} on {}, drives {} at the start, {}{cut}.{pace}{by_cycles} \"WA rated\" is the write amplification at which the rated bytes use \
              up the rated cycles. The rates of the runs are assumed to stay constant. Not modelled: a write buffer that fills later, and a \
              drive that leaves its initial state (a fresh drive fills up; sequential writes undo the effect of random writes).",
             load.source,
@@ -523,36 +576,6 @@ pub fn method(
     let drives = answers.iter();
     let drives = drives.map(|one| (&*one.drive, one.model, &*one.model_text));
     known_and_again(lines, drives, command, width)
-}
-
-/// Returns S3's Table 1 as printed, by its own arithmetic, and with the arithmetic corrected.
-pub fn table_of_s3(rows: &[TableRow], width: Width) -> String {
-    let mut table = plain();
-    table.set_header([
-        "row",
-        "what",
-        "printed",
-        "its own arithmetic",
-        "right",
-        "unit",
-    ]);
-    for row in rows {
-        let figure = |value: f64| text::digits::significant(value, 5);
-        table.add_row([
-            row.id.clone(),
-            row.what.clone(),
-            figure(row.printed),
-            figure(row.own),
-            figure(row.right),
-            row.unit.to_owned(),
-        ]);
-    }
-    right(&mut table, 2..5);
-    let slips = rows
-        .iter()
-        .map(|row| paragraph(&format!("{}: ", row.id), &row.slip, width));
-    let slips: Vec<String> = slips.collect();
-    format!("{}\n\n{}", folded(&table, 2, width), slips.join("\n"))
 }
 
 /// Returns everything as JSON.

@@ -18,6 +18,7 @@ mod other_pages;
 pub mod page;
 mod phrases;
 mod plot;
+pub mod published_table;
 mod replacement;
 mod screen;
 mod sentences;

@@ -36,16 +36,74 @@ fn range([_, least, greatest]: PerYear) -> Option<String> {
     (years(least) != years(greatest) && unit != "never").then(|| format!("{from} to {to}"))
 }
 
-/// Returns a probability as text: percent, or one in a number that is too large for percent.
+/// Probability below which a text has one in a number instead of percent.
+const RARE: f64 = 1e-3;
+
+/// Returns a probability as text: percent, or one in a number if it is rare.
 fn chance(share: f64) -> String {
+    match share < RARE {
+        true => one_in(share),
+        false => percents(share),
+    }
+}
+
+fn percents(share: f64) -> String {
+    format!("{} %", digits(100.0 * share))
+}
+
+fn one_in(share: f64) -> String {
     match 1.0 / share {
         none if none.is_infinite() => String::from("0 %"),
         more if more >= 1e12 => String::from("under 1 in 10^12"),
         more if more >= 1e9 => format!("1 in {} billion", digits(more / 1e9)),
         more if more >= 1e6 => format!("1 in {} million", digits(more / 1e6)),
-        more if more >= 1e4 => format!("1 in {}", digits(text::digits::rounded(more, 3))),
-        _ => format!("{} %", digits(100.0 * share)),
+        more => format!("1 in {}", digits(text::digits::rounded(more, 3))),
     }
+}
+
+/// Returns a probability with its range, all in the unit of the typical one.
+fn chances([typical, least, greatest]: [f64; 3]) -> String {
+    let unit = if typical < RARE { one_in } else { percents };
+    match least == greatest {
+        true => unit(typical),
+        false => format!("{} ({} to {})", unit(typical), unit(least), unit(greatest)),
+    }
+}
+
+/// Pools whose typical rates of loss differ by a smaller factor are equal here.
+const EQUAL: f64 = 1.05;
+
+/// Returns which of several pools of one kind of drive is lost least often, and by which factor than the others. Pools of
+/// different drives are not compared: their failure rates have different sources and wide ranges.
+pub(super) fn comparison(answers: &[OddsAnswer]) -> Option<String> {
+    let mut drives = answers.iter().flat_map(|it| &it.drives);
+    let first = drives.next()?;
+    if drives.any(|it| it.drive != first.drive) {
+        return None;
+    }
+    let least_by = |rate: fn(&OddsAnswer) -> f64| {
+        let order = |a: &&OddsAnswer, b: &&OddsAnswer| rate(a).total_cmp(&rate(b));
+        answers.iter().min_by(order)
+    };
+    let best = least_by(|it| it.losses[0])?;
+    let least = best.losses[0];
+    let worse: Vec<String> = answers
+        .iter()
+        .filter(|one| least > 0.0 && one.losses[0] > EQUAL * least)
+        .map(|one| {
+            let factor = text::digits::rounded(one.losses[0] / least, 2);
+            format!("{} {} times as often", short(&one.drive), digits(factor))
+        })
+        .collect();
+    let blocks = least_by(|it| it.some_blocks().map_or(0.0, |rates| rates[0]))?;
+    (!worse.is_empty()).then(|| {
+        format!(
+            "At the same failure rates, {} as a whole is lost least often; {}. Some blocks are lost least often by {}.",
+            short(&best.drive),
+            worse.join(", "),
+            short(&blocks.drive)
+        )
+    })
 }
 
 /// Returns the probabilities over the requested years in a sentence.
@@ -55,17 +113,8 @@ fn over_years(name: &str, answer: &OddsAnswer) -> Option<String> {
         Some(_) => "the pool is lost",
         None => "data are lost",
     };
-    let span = |[typical, least, greatest]: [f64; 3]| match least == greatest {
-        true => chance(typical),
-        false => format!(
-            "{} ({} to {})",
-            chance(typical),
-            chance(least),
-            chance(greatest)
-        ),
-    };
     let within = digits(over.years);
-    let [lost, brief] = [span(over.losses), chance(over.losses[0])];
+    let [lost, brief] = [chances(over.losses), chance(over.losses[0])];
     let blocks = over.some_blocks.map_or_else(String::new, |blocks| {
         format!(", some blocks with {}", chance(blocks[0]))
     });
@@ -277,6 +326,16 @@ mod tests {
         assert_eq!(chance(1.0 / 29e6), "1 in 29 million");
         assert_eq!(chance(1.0 / 2.6e9), "1 in 2.6 billion");
         assert_eq!(chance(1e-13), "under 1 in 10^12");
+        assert_eq!(chance(1.43e-4), "1 in 6990");
+    }
+
+    #[test]
+    fn a_range_of_chances_has_one_unit() {
+        assert_eq!(
+            chances([1.43e-4, 7.1e-6, 3.01e-4]),
+            "1 in 6990 (1 in 141,000 to 1 in 3320)"
+        );
+        assert_eq!(chances([0.02, 0.0005, 0.04]), "2 % (0.05 % to 4 %)");
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use study::decide::choose::{
     AmpleRoom, BestCandidate, Candidate, ChooseAnswer, ChooseRequest, Measure,
 };
+use study::decide::cost;
 use text::digits::{count, digits, microseconds};
 
-use super::ends::years_of;
+use super::ends::{cycles_kind, years_of};
 
 /// Returns the verdict by years if no candidate lasts as long as requested.
 pub(super) fn none_lasts(request: &ChooseRequest, longest: &str, years: f64) -> String {
@@ -56,7 +57,11 @@ fn with_ample_room(request: &ChooseRequest, answer: &ChooseAnswer, ample: &Ample
         _ => format!(" (of {} run in full)", answer.candidates.len() - short),
     };
     let what = match (request.slo.limits.is_empty(), request.load.offered_iops()) {
-        (true, Some(rate)) => format!("at {} IOPS", text::digits::count(rate)),
+        (true, Some(rate)) => format!(
+            "at {} IOPS{}",
+            text::digits::count(rate),
+            asked_bytes(request)
+        ),
         (true, None) => String::new(),
         (false, _) => conditions(request, false).unwrap_or_default(),
     };
@@ -80,17 +85,24 @@ fn with_ample_room(request: &ChooseRequest, answer: &ChooseAnswer, ample: &Ample
     format!("{head} with ample room {what}{lasting}")
 }
 
+/// Returns a requested rate in bytes in parentheses: " (6.94 MB/s written)"; empty without one.
+fn asked_bytes(request: &ChooseRequest) -> String {
+    let bytes = request.load.asked_bytes();
+    bytes.map_or_else(String::new, |bytes| format!(" ({bytes})"))
+}
+
 /// Returns limits and the rate, after "those": "within p99 < 1 ms at 50 k IOPS".
 fn conditions(request: &ChooseRequest, one: bool) -> Option<String> {
+    let bytes = asked_bytes(request);
     let rate = request.load.offered_iops().map(count);
     match (request.slo.limits.is_empty(), rate) {
         (true, None) => None,
         (true, Some(rate)) => {
             let keep = if one { "keeps" } else { "keep" };
-            Some(format!("that {keep} up with {rate} IOPS"))
+            Some(format!("that {keep} up with {rate} IOPS{bytes}"))
         }
         (false, None) => Some(format!("within {}", limits(request))),
-        (false, Some(rate)) => Some(format!("within {} at {rate} IOPS", limits(request))),
+        (false, Some(rate)) => Some(format!("within {} at {rate} IOPS{bytes}", limits(request))),
     }
 }
 
@@ -122,11 +134,25 @@ fn cost(request: &ChooseRequest, answer: &ChooseAnswer, best: &BestCandidate) ->
     let one = answer.candidate(&best.drive);
     match one.and_then(|one| one.usd_in_all_by_cycles) {
         Some(by_cycles) => format!(
-            "{by_rating}, or {} if assumed cycles decide",
-            figure(request, Measure::Usd, by_cycles)
+            "{by_rating}, or {} if {} cycles decide",
+            figure(request, Measure::Usd, by_cycles),
+            one.map_or("assumed", |one| kind_of_costly_cycles(one, request.years))
         ),
         None => by_rating,
     }
+}
+
+/// Returns the kind of the cycles that a cost by cycles depends on: rated only if those of each such part are.
+pub(super) fn kind_of_costly_cycles(one: &Candidate, years: f64) -> &'static str {
+    let mut deciding = one
+        .parts
+        .iter()
+        .filter(|part| cost::bought_by_cycles(part, years).is_some());
+    let is_assumed = deciding.any(|part| {
+        let cycles = part.cycles.as_ref();
+        cycles.is_none_or(|cycles| cycles_kind(cycles.kind) == "assumed")
+    });
+    if is_assumed { "assumed" } else { "rated" }
 }
 
 /// Returns the drives that meet the limits and have no figure for a criterion, with the name of the figure; `None` if

@@ -44,6 +44,10 @@ pub fn answer(request: &ChooseRequest, answer: &ChooseAnswer, by: Measure) -> Ve
                 lines.push(format!("Of these drives: {within}."));
             }
             lines.extend(ample_room(request, answer));
+            let no_p99 = request.load.offered_iops().is_some() && answer.best_by(Measure::P99).is_none();
+            lines.extend(no_p99.then(|| {
+                String::from("Too few I/Os completed to know p99 of any drive that meets the limits, so p99 does not rank them.")
+            }));
             lines.extend(missing(answer, by).filter(|_| !lines[0].contains(&unranked(answer, by))));
             lines.extend(old(answer, best).filter(|_| !lines[0].contains("no longer made")));
             lines.extend(ties(request, best));
@@ -351,13 +355,13 @@ fn in_memory(answer: &ChooseAnswer) -> Option<String> {
 /// Returns a note on pools that ran with the files that the load reads.
 fn has_files(answer: &ChooseAnswer) -> Option<String> {
     let mut all = answer.candidates.iter();
-    all.any(|one| one.has_files_to_read).then(|| {
-        String::from(
-            "This load reads, so it ran on a pool with existing files, as with --overwrite: a read of a new file would \
-             find no data and cost no time.",
-        )
-    })
+    all.any(|one| one.has_files_to_read)
+        .then(|| String::from(HAS_FILES))
 }
+
+/// Note on pools that ran with the files that the load reads.
+pub(super) const HAS_FILES: &str = "This load reads, so it ran on a pool with existing files, as with --overwrite (filled=true): a read of a new file would \
+     find no data and cost no time.";
 
 /// Returns a note on read caches that were empty at the start.
 fn cold_caches(answer: &ChooseAnswer) -> Option<String> {

@@ -9,6 +9,7 @@ use text::terminal::{Width, paragraph};
 
 use super::ends::early_end;
 use super::headline::{in_lines, named};
+use super::sentences::HAS_FILES;
 use super::table::{AnswerColumn, AnswerTable};
 use super::{document, known_and_again, percent, range, reading_within, seeds};
 
@@ -114,6 +115,9 @@ pub fn sentences(request: &SizeRequest, answers: &[SizeAnswer]) -> Vec<String> {
         others.extend(lines);
     }
     firsts.extend(others);
+    if answers.iter().any(|one| one.load.has_files_to_read) {
+        firsts.push(String::from(HAS_FILES));
+    }
     firsts
 }
 

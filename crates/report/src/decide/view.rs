@@ -154,7 +154,11 @@ pub fn fill<'a>(request: &'a FillRequest, answers: &'a [FillAnswer]) -> AnswerVi
 pub fn odds<'a>(request: &'a OddsRequest, answers: &'a [OddsAnswer]) -> AnswerView<'a> {
     AnswerView::new(
         "Odds of data loss",
-        answers.iter().flat_map(super::odds::answer).collect(),
+        answers
+            .iter()
+            .flat_map(super::odds::answer)
+            .chain(super::odds::comparison(answers))
+            .collect(),
         csv::decide::odds(answers),
         super::odds::tables(answers),
         |command, width| super::odds::method(request, answers, command, width),

@@ -36,7 +36,31 @@ fn of_seed(outcome: &Outcome) -> Option<Completes> {
     let arrived: f64 = arrived?.iter().sum();
     let threads = outcome.threads.iter();
     let ios: u64 = threads.map(|it| it.read.ios + it.write.ios).sum();
-    Some(judged(arrived, ios as f64))
+    let judged = judged(arrived, ios as f64);
+    Some(Completes {
+        share: rounded(share_of_rates(outcome).unwrap_or(judged.share)),
+        ..judged
+    })
+}
+
+/// Returns the completed rate as a share of the arriving rate. Threads of a drive that is late end at different times, so
+/// counts of I/Os would give those that end late too much weight. `None` if nothing completed.
+fn share_of_rates(outcome: &Outcome) -> Option<f64> {
+    let rates = outcome.threads.iter().map(|one| {
+        let ios = (one.read.ios + one.write.ios) as f64;
+        let over = one.read.over.max(one.write.over);
+        // A thread that completed nothing has no time of its own.
+        let over = if ios > 0.0 { over } else { outcome.counted };
+        let seconds = over.seconds().max(1e-9);
+        [ios / seconds, one.arrived.unwrap_or(0.0) / seconds]
+    });
+    share(rates)
+}
+
+/// Returns the sum of completed rates as a share of the sum of arriving rates.
+fn share(rates: impl Iterator<Item = [f64; 2]>) -> Option<f64> {
+    let [completed, arrived] = rates.fold([0.0, 0.0], |sum, it| [sum[0] + it[0], sum[1] + it[1]]);
+    (completed > 0.0 && arrived > 0.0).then(|| (completed / arrived).min(1.0))
 }
 
 /// Returns the judgement on a number of arrived and of completed I/Os.
@@ -52,6 +76,16 @@ fn judged(arrived: f64, completed: f64) -> Completes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// All reads of 750 per second complete in 10 s, and 140 of 750 writes per second, until 50 s: 59 % of the rate, though
+    /// 14,500 of 45,000 I/Os are 32 %.
+    #[test]
+    fn a_share_is_one_of_rates() {
+        let found = share([[750.0, 750.0], [140.0, 750.0]].into_iter()).expect("a share");
+        assert!((found - 890.0 / 1500.0).abs() < 1e-9, "{found}");
+        assert_eq!(share([[0.0, 5.0]].into_iter()), None);
+        assert_eq!(share([[6.0, 5.0]].into_iter()), Some(1.0));
+    }
 
     #[test]
     fn a_shortfall_counts_if_it_exceeds_chance() {

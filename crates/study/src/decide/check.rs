@@ -14,7 +14,7 @@ use lab::{Lab, Machine, Outcome, ProgressCallback, Scenario, Work, in_parallel};
 use model::Span;
 use model::media::Medium;
 use serde::Serialize;
-use text::problem::Problems;
+use text::problem::{Problems, nearest};
 use workload::act::{Config, Generation};
 
 use super::pauses;
@@ -36,6 +36,34 @@ const CHECKS: [(&str, &str); 6] = [
 /// Returns the names of the checks.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|(name, _)| *name)
+}
+
+/// Returns how to ask about software that has no check: in general, and a start for some that are often asked for. That they
+/// write in this way is assumed, from memory; whether they publish a minimum was not looked for.
+pub fn without_check(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let like = match name.as_str() {
+        "postgresql" => Some("postgres"),
+        _ => nearest(&name, names()),
+    };
+    if let Some(like) = like {
+        return format!("did you mean `{like}`?");
+    }
+    let start = match name.as_str() {
+        "redis" | "valkey" => {
+            "as a start, with appendfsync always (assumed): `drivelab choose DRIVE... --load wal --rate RATE --slo LIMITS`; "
+        }
+        "mysql" | "mariadb" => {
+            "as a start, for its log (assumed): `drivelab check postgres DRIVE...`; "
+        }
+        "zfs" | "slog" => {
+            "for a log device: `drivelab choose slog none DRIVE... --main POOL --load nfs-sync`; "
+        }
+        _ => "",
+    };
+    format!(
+        "{start}its I/O as a fio job and its limit as --slo: `drivelab choose DRIVE... --job FILE --slo 'p99<1ms'`"
+    )
 }
 
 /// Returns the file with this name.
@@ -135,10 +163,9 @@ impl Check {
     pub fn named(name: &str) -> Result<Check, Problems> {
         let Some(text) = text(name) else {
             let all = names().collect::<Vec<_>>().join(", ");
-            return Err(Problems::whole(
-                name,
-                format!("no such check; there are {all}"),
-            ));
+            let mut problems = Problems::whole(name, format!("no such check; there are {all}"));
+            problems.0[0].help = Some(without_check(name));
+            return Err(problems);
         };
         Check::read(name, text)
     }

@@ -162,6 +162,9 @@ pub struct Candidate {
     pub measurement: Measurement,
 }
 
+/// Reason of a candidate that `--in-production` leaves out.
+pub const NO_LONGER_MADE: &str = "it, or a drive of it, is no longer made (--in-production)";
+
 /// A drive that is no longer made.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NoLongerMade {
@@ -385,7 +388,11 @@ fn measured(
     let (outcomes, slc_cache) = slc::run(&load, drive, &request.conditions, lab, go_on)?;
     let all: Vec<_> = outcomes.iter().collect();
     let tally = Tally::from_runs(&all);
-    let mut life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
+    let offered = request.load.offered_iops();
+    let completes = offered.and_then(|_| arrivals::completes(&outcomes));
+    let keeps_up = completes.is_none_or(|it| it.keeps_up);
+    let writes = request.load.offered_writes().filter(|_| keeps_up);
+    let mut life = life::of_outcomes(drive, None, request.years, Some(&outcomes), writes);
     let seconds = load.seconds_at_low_rate(drive, &request.conditions, &outcomes);
     few_writes::leave_out_wear(drive, seconds, &mut life.parts);
     let rated = life.parts.iter().filter_map(|part| part.years_to_rating());
@@ -399,9 +406,6 @@ fn measured(
         of_all_seeds(tally.reading(limit, years), seeds)
     };
     let mut readings: Vec<Reading> = request.slo.limits.iter().map(reading).collect();
-    let offered = request.load.offered_iops();
-    let completes = offered.and_then(|_| arrivals::completes(&outcomes));
-    let keeps_up = completes.is_none_or(|it| it.keeps_up);
     known_before(request, drive, keeps_up, &mut readings);
     let watts = tally.measurement.watts;
     let costs = cost::of_candidate(request.prices.as_ref(), drive, &life, watts);

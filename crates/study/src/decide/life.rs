@@ -147,11 +147,16 @@ pub fn life(
         Some(load) => Some(load.run(drive, conditions, lab, go_on)?),
         None => None,
     };
-    let facts = load.map(|load| load.facts(conditions.seeds));
-    let mut answer = of_outcomes(drive, facts, years, outcomes.as_deref());
+    let facts = load.map(|load| load.facts_on(drive, conditions.seeds));
+    let completes = load
+        .and_then(Load::offered_iops)
+        .and(outcomes.as_deref())
+        .and_then(arrivals::completes);
+    let offered = load.and_then(Load::offered_writes);
+    let offered = offered.filter(|_| completes.is_some_and(|it| it.keeps_up));
+    let mut answer = of_outcomes(drive, facts, years, outcomes.as_deref(), offered);
     if let Some(load) = load {
-        let offered = load.offered_iops().and(outcomes.as_deref());
-        answer.completes = offered.and_then(arrivals::completes);
+        answer.completes = completes;
         read_only::end(drive, load, &mut answer.parts);
         let outcomes = outcomes.as_deref().unwrap_or_default();
         let seconds = load.seconds_at_low_rate(drive, conditions, outcomes);
@@ -160,12 +165,14 @@ pub fn life(
     Ok(answer)
 }
 
-/// Computes the lifetime from existing outcomes.
+/// Computes the lifetime from existing outcomes. `offered` is the rate of writes in bytes per second that a drive which
+/// keeps up was asked for: each run draws a few more or fewer, and its wear is scaled by as much.
 pub fn of_outcomes(
     drive: &DriveSheet,
     load: Option<LoadFacts>,
     years: f64,
     outcomes: Option<&[Outcome]>,
+    offered: Option<f64>,
 ) -> LifeAnswer {
     let known = support::statement(drive);
     let members = match &drive.pool {
@@ -174,14 +181,16 @@ pub fn of_outcomes(
     };
     let mut parts = match members.is_empty() {
         true => {
-            let wear = outcomes.map(|outcomes| wear(outcomes, &|one| &one.gauges));
+            let wear = outcomes.map(|outcomes| wear(outcomes, offered, &|one| &one.gauges));
             vec![part(&drive.id, drive, years, wear.as_deref())]
         }
         false => {
             let members = members.iter().copied().enumerate();
             let of = |(index, (name, sheet)): (usize, (&str, &DriveSheet))| {
                 let wear = outcomes.map(|outcomes| {
-                    wear(outcomes, &|one| one.members.get(index).map_or(&[], |it| it))
+                    wear(outcomes, offered, &|one| {
+                        one.members.get(index).map_or(&[], |it| it)
+                    })
                 });
                 part(name, sheet, years, wear.as_deref())
             };
@@ -254,7 +263,7 @@ impl CyclesEnd {
 /// Returns the part that reaches its rated endurance first at the rate of these runs; `None` without a rating or
 /// without writes.
 pub fn first_end(drive: &DriveSheet, outcomes: &[Outcome]) -> Option<FirstEnd> {
-    let life = of_outcomes(drive, None, 1.0, Some(outcomes));
+    let life = of_outcomes(drive, None, 1.0, Some(outcomes), None);
     let parts = life.parts.iter();
     let known = parts.filter_map(|part| Some((part, part.years_to_rating()?)));
     let (part, years) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -272,12 +281,28 @@ struct Wear {
     caused: Option<f64>,
 }
 
+/// Returns the factor between the offered rate of writes and that of a run, if they differ by the draw of arrivals only: by
+/// at most four standard deviations of a Poisson number of writes. Otherwise, and if none is offered, 1.
+fn scale(outcome: &Outcome, offered: Option<f64>) -> f64 {
+    let run = Tally::from_runs(&[outcome]).written_bytes_a_second();
+    let writes: u64 = outcome.threads.iter().map(|it| it.write.ios).sum();
+    let chance = 4.0 / libm::sqrt(writes.max(1) as f64);
+    let factor = offered
+        .filter(|_| run > 0.0)
+        .map_or(1.0, |offered| offered / run);
+    match (factor - 1.0).abs() <= chance {
+        true => factor,
+        false => 1.0,
+    }
+}
+
 fn wear<'a>(
     outcomes: &'a [Outcome],
+    offered: Option<f64>,
     gauges: &dyn Fn(&'a Outcome) -> &'a [(Gauge, f64)],
 ) -> Vec<Wear> {
     let of = |outcome: &'a Outcome| {
-        let seconds = outcome.counted.seconds().max(1e-9);
+        let seconds = outcome.counted.seconds().max(1e-9) / scale(outcome, offered);
         let find = |wanted: Gauge| {
             let mut gauges = gauges(outcome).iter();
             gauges
@@ -327,6 +352,7 @@ fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Li
     LifePart {
         name: name.to_owned(),
         drive: sheet.id.clone(),
+        is_disk: matches!(sheet.config, DriveConfig::Hdd(_)),
         capacity_bytes: sheet.capacity,
         rating,
         cycles,
@@ -496,7 +522,7 @@ mod tests {
         let verdict = |factor: f64| {
             let sheet = catalogue::drive("pm9a3-960").expect("built in");
             let rate = factor * sheet.capacity as f64 / DAY;
-            let mut answer = of_outcomes(&sheet, None, 5.0, None);
+            let mut answer = of_outcomes(&sheet, None, 5.0, None, None);
             answer.parts = vec![worn("pm9a3-960", rate, rate)];
             answer.lasts()
         };

@@ -88,6 +88,9 @@ pub struct LifePart {
     pub name: String,
     /// Catalogue name of the drive.
     pub drive: String,
+    /// Whether it is a hard disk, which writes do not wear.
+    #[serde(skip)]
+    pub is_disk: bool,
     /// Bytes that a host can address.
     pub capacity_bytes: u64,
     /// Rating; null if none is published.

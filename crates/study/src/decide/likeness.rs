@@ -392,6 +392,7 @@ mod tests {
             Some(Slot {
                 interface: String::from(interface),
                 form_factor: String::from(form),
+                is_form_assumed: false,
             })
         };
         let sata = || slot("SATA 6 Gb/s", "2.5 inch");

@@ -25,6 +25,7 @@ pub mod life_part;
 pub mod likeness;
 pub mod load;
 pub mod max;
+pub mod memory_need;
 pub mod mix;
 pub mod named;
 pub mod odds;

@@ -16,7 +16,7 @@ use text::problem::Problems;
 use text::quantity::{Rate as Bytes, quantity, split};
 use workload::job::{BlockSizes, Job, Mix, Rate, RateProcess};
 
-use super::life_part::DAY;
+use super::life_part::{DAY, DAYS};
 use super::load::OPEN_DEPTH;
 use super::slo::{self, LimitMetric, LimitScope, Slo};
 
@@ -26,19 +26,19 @@ pub const KEPT_UP: f64 = 0.97;
 /// Minimum total rate in I/Os per second, also for a rate in bytes.
 const LEAST_IOPS: f64 = 1.0;
 
-/// Units of daily rates, and the bytes of each.
-const A_DAY: [(&str, f64); 4] = [
-    ("MB/day", 1e6),
-    ("GB/day", 1e9),
-    ("TB/day", 1e12),
-    ("PB/day", 1e15),
-];
+/// Amounts of rates over a long time, and the bytes of each.
+const AMOUNTS: [(&str, f64); 4] = [("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("PB", 1e15)];
 
-/// Returns the bytes per second of a daily rate such as `20GB/day`; `None` for other texts.
-pub(super) fn bytes_a_day(text: &str) -> Option<f64> {
+/// Days of the times of such rates; a month is a twelfth of a year.
+const TIMES: [(&str, f64); 3] = [("day", 1.0), ("month", DAYS / 12.0), ("year", DAYS)];
+
+/// Returns the bytes per second of a rate such as `20GB/day`, `20TB/month` or `500TB/year`; `None` for other texts.
+pub(super) fn bytes_over_days(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
-    let (_, factor) = A_DAY.iter().find(|(name, _)| *name == unit)?;
-    Some(number * factor / DAY)
+    let (amount, time) = unit.split_once('/')?;
+    let (_, bytes) = AMOUNTS.iter().find(|(name, _)| *name == amount)?;
+    let (_, days) = TIMES.iter().find(|(name, _)| *name == time)?;
+    Some(number * bytes / (days * DAY))
 }
 
 /// Rate on all drives, per second.
@@ -47,8 +47,10 @@ pub(super) fn bytes_a_day(text: &str) -> Option<f64> {
 pub enum OfferedRate {
     /// I/Os per second.
     Iops(f64),
-    /// Bytes per second.
+    /// Bytes per second of reads and writes together.
     Bytes(f64),
+    /// Bytes per second of writes; reads arrive in proportion.
+    Written(f64),
 }
 
 impl OfferedRate {
@@ -57,9 +59,8 @@ impl OfferedRate {
     /// # Errors
     /// A description of the allowed form.
     pub fn read(text: &str) -> Result<OfferedRate, String> {
-        let help =
-            "write IOPS, such as 50k, or bytes per second or day, such as 300MB/s or 20GB/day";
-        let read = match (bytes_a_day(text), text.ends_with("/s")) {
+        let help = "write IOPS, such as 50k, or bytes per second, day, month or year, such as 300MB/s or 20GB/day";
+        let read = match (bytes_over_days(text), text.ends_with("/s")) {
             (Some(bytes), _) => Ok(OfferedRate::Bytes(bytes)),
             (None, true) => quantity::<Bytes>(text).map(|rate| OfferedRate::Bytes(rate.0)),
             (None, false) => slo::count(text).map(OfferedRate::Iops),
@@ -67,6 +68,19 @@ impl OfferedRate {
         match read {
             Ok(rate) if rate.value() >= LEAST_IOPS && rate.value() <= 1e12 => Ok(rate),
             _ => Err(format!("{help}; at least {LEAST_IOPS} IOPS")),
+        }
+    }
+
+    /// Parses a rate of writes: `100MB/s` or `600GB/day`.
+    ///
+    /// # Errors
+    /// A description of the allowed form.
+    pub fn read_writes(text: &str) -> Result<OfferedRate, String> {
+        match OfferedRate::read(text) {
+            Ok(OfferedRate::Bytes(bytes)) => Ok(OfferedRate::Written(bytes)),
+            _ => Err(String::from(
+                "write bytes per second, day, month or year, such as 100MB/s or 600GB/day",
+            )),
         }
     }
 
@@ -86,7 +100,9 @@ impl OfferedRate {
 
     const fn value(self) -> f64 {
         match self {
-            OfferedRate::Iops(value) | OfferedRate::Bytes(value) => value,
+            OfferedRate::Iops(value) | OfferedRate::Bytes(value) | OfferedRate::Written(value) => {
+                value
+            }
         }
     }
 
@@ -95,7 +111,25 @@ impl OfferedRate {
         match self {
             OfferedRate::Iops(iops) => format!("{} IOPS", count(iops)),
             OfferedRate::Bytes(bytes) => megabytes_a_second(bytes * 1e-6),
+            OfferedRate::Written(bytes) => {
+                format!("{} of writes", megabytes_a_second(bytes * 1e-6))
+            }
         }
+    }
+
+    /// Returns a rate of bytes with its direction, for a load that has reads or writes: `6.94 MB/s read and written`;
+    /// `None` for IOPS.
+    pub(super) fn words_of_bytes(self, [reads, writes]: [bool; 2]) -> Option<String> {
+        let (bytes, direction) = match self {
+            OfferedRate::Iops(_) => return None,
+            OfferedRate::Bytes(bytes) => match (reads, writes) {
+                (true, true) => (bytes, "read and written"),
+                (true, false) => (bytes, "read"),
+                (false, _) => (bytes, "written"),
+            },
+            OfferedRate::Written(bytes) => (bytes, "written"),
+        };
+        Some(format!("{} {direction}", megabytes_a_second(bytes * 1e-6)))
     }
 }
 
@@ -145,6 +179,15 @@ pub fn paced_jobs(
         OfferedRate::Bytes(bytes) => {
             let weighted = flows.iter().map(|flow| flow.weight * flow.bytes);
             bytes / weighted.sum::<f64>()
+        }
+        OfferedRate::Written(bytes) => {
+            let writes = flows.iter().filter(|flow| direction(flow.mix) == 1);
+            let weighted: f64 = writes.map(|flow| flow.weight * flow.bytes).sum();
+            if weighted <= 0.0 {
+                let what = format!("{option}: the load does not write");
+                return Err(Problems::whole("command line", what));
+            }
+            bytes / weighted
         }
     };
     let asked: f64 = flows.iter().map(|flow| each * flow.weight).sum();
@@ -450,14 +493,36 @@ mod tests {
         }
     }
 
+    /// By hand: of 32 x 70 % reads and 32 x 30 % writes of 8 KiB and one log write in flight, 10.6 of 33 I/Os are writes.
+    #[test]
+    fn a_rate_of_writes_leaves_the_mix_as_it_is() {
+        let before = jobs(named::text("oltp").expect("it has a name"));
+        let written = OfferedRate::read_writes("8.64TB/day").expect("a rate");
+        let (after, total) = paced_jobs(&before, written, "--writes").expect("it writes");
+        let bytes = arrival(&after, 1).expect("rates").bytes;
+        assert!((bytes / 1e8 - 1.0).abs() < 0.01, "{bytes}");
+        let reads = arrival(&after, 0).expect("rates").iops;
+        assert!(
+            (reads / total - 22.4 / 33.0).abs() < 0.01,
+            "{reads} of {total}"
+        );
+        let reads = jobs("[a]\nrw=randread\nbs=4k\n");
+        let problems = paced_jobs(&reads, written, "--writes").expect_err("it only reads");
+        assert_eq!(problems.0[0].what, "--writes: the load does not write");
+    }
+
     #[test]
     fn rates_are_read_with_their_unit() {
         assert_eq!(OfferedRate::read("50k"), Ok(OfferedRate::Iops(50_000.0)));
         assert_eq!(OfferedRate::read("300MB/s"), Ok(OfferedRate::Bytes(300e6)));
         let day = OfferedRate::read("86.4 GB/day");
         assert_eq!(day, Ok(OfferedRate::Bytes(1e6)));
+        let month = OfferedRate::read("30TB/month").expect("a rate").value();
+        let year = OfferedRate::read("360TB/year").expect("a rate").value();
+        assert!((month / year - 1.0).abs() < 1e-9, "{month} {year}");
+        assert!((year - 360e12 / 31_536_000.0).abs() < 1.0, "{year}");
         for wrong in [
-            "", "0", "-5", "50kb", "MB/s", "fast", "20k/day", "GB/day", "-2GB/day",
+            "", "0", "1TB/week", "-5", "50kb", "MB/s", "fast", "20k/day", "GB/day", "-2GB/day",
         ] {
             OfferedRate::read(wrong).expect_err(wrong);
         }

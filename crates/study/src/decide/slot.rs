@@ -9,6 +9,8 @@
 use catalogue::DriveSheet;
 use serde::Serialize;
 
+use super::life::is_assumed;
+
 /// Protocol and forms of a drive, as in the catalogue.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Slot {
@@ -16,6 +18,9 @@ pub struct Slot {
     pub interface: String,
     /// Such as `M.2 2280`.
     pub form_factor: String,
+    /// Whether the form is assumed: that in which most drives of this family are sold. Others may be sold too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_form_assumed: bool,
 }
 
 /// Protocols that a slot takes.
@@ -34,6 +39,9 @@ impl Slot {
         known.then(|| Slot {
             interface: drive.interface.clone(),
             form_factor: drive.form_factor.clone(),
+            is_form_assumed: drive
+                .figure("form_factor")
+                .is_some_and(|figure| is_assumed(figure.kind.name())),
         })
     }
 
@@ -60,7 +68,15 @@ impl Slot {
             Protocol::Nvme => "NVMe",
             Protocol::Other => self.interface.as_str(),
         };
-        format!("{protocol}, {}", self.form_factor)
+        format!("{protocol}, {}", self.form_words())
+    }
+
+    /// Returns the form as text; a drive of an assumed form may also be sold in another.
+    fn form_words(&self) -> String {
+        match self.is_form_assumed {
+            true => format!("{} (assumed)", self.form_factor),
+            false => self.form_factor.clone(),
+        }
     }
 
     /// Returns why a drive does not fit this slot: `is NVMe, M.2 2280, not SATA, 2.5 inch`, or only the forms if the
@@ -78,7 +94,8 @@ impl Slot {
             (true, true) => None,
             (true, false) => Some(format!(
                 "is {}, not {}",
-                other.form_factor, self.form_factor
+                other.form_words(),
+                self.form_words()
             )),
             (false, _) => Some(format!("is {}, not {}", other.words(), self.words())),
         }
@@ -158,6 +175,7 @@ mod tests {
         let of = |interface: &str| Slot {
             interface: String::from(interface),
             form_factor: String::from("2.5 inch"),
+            is_form_assumed: false,
         };
         assert_eq!(of("SAS 12 Gb/s").refuses(&of("SATA 6 Gb/s")), None);
         assert!(of("SATA 6 Gb/s").refuses(&of("SAS 12 Gb/s")).is_some());

@@ -27,11 +27,13 @@ use super::tally::Tally;
 use crate::review::{UserWorkload, Workload};
 
 mod memory;
+mod offered;
 mod reach;
 
 use memory::dirty_max;
 pub(super) use memory::dirty_max_of;
 pub use memory::{IN_MEMORY, stays_in_memory};
+use reach::longer;
 
 /// Jobs of a load that have a rate or pauses of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +92,9 @@ pub struct LoadFacts {
     /// Pattern of the requested writes, such as `random 4k`; left out if none was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_pattern: Option<String>,
+    /// Whether the pool would begin without files and ran with them, because the load reads; left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_files_to_read: bool,
     /// Whether the load only writes sequentially, as checkpoints and backups do in bursts, and no mean rate of writes was
     /// requested; left out if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -110,6 +115,8 @@ pub struct Load {
     asked_mb_s: Option<f64>,
     asked_pattern: Option<String>,
     offered_iops: Option<f64>,
+    /// The requested rate that gives `offered_iops`.
+    asked_rate: Option<OfferedRate>,
     /// Initial state of the drives, if the file of a named load gives one.
     state: Option<Precondition>,
     /// Whether a job runs once for its counted time, whatever it completes.
@@ -152,35 +159,6 @@ struct Length {
     ramp: Span,
 }
 
-/// Returns the factor by which a job must run longer to complete `fewest` reads, writes and syncs; `None` if these runs
-/// did.
-fn longer(outcomes: &[Outcome], fewest: f64) -> Option<u64> {
-    let threads = || outcomes.iter().flat_map(|one| &one.threads);
-    let counts: [u64; 3] = [
-        threads().map(|it| it.read.ios).sum(),
-        threads().map(|it| it.write.ios).sum(),
-        threads().map(|it| it.sync.ios).sum(),
-    ];
-    let some = counts.into_iter().filter(|count| *count > 0);
-    let Some(least) = some.min() else {
-        return Some(LONGER);
-    };
-    let factor = libm::ceil(VARIES * fewest / least as f64);
-    let within = (MOST_BYTES / most_bytes(outcomes).max(1.0)) as u64;
-    ((least as f64) < fewest).then_some((factor as u64).min(within).clamp(2, LONGER))
-}
-
-/// Returns the bytes that the threads of the largest of these runs read and wrote in the counted time.
-fn most_bytes(outcomes: &[Outcome]) -> f64 {
-    let of = |outcome: &Outcome| {
-        let threads = outcome.threads.iter();
-        threads
-            .map(|it| (it.read.bytes + it.write.bytes) as f64)
-            .sum::<f64>()
-    };
-    outcomes.iter().map(of).fold(0.0, f64::max)
-}
-
 impl Load {
     /// Returns a user's job file or trace, with its own length.
     pub fn new(yours: UserWorkload) -> Load {
@@ -190,6 +168,7 @@ impl Load {
             asked_mb_s: None,
             asked_pattern: None,
             offered_iops: None,
+            asked_rate: None,
             state: None,
             is_brief: false,
             beyond: OutOfRangePolicy::Wrap,
@@ -347,6 +326,7 @@ impl Load {
         let (paced, total) = rate::paced_jobs(jobs, offered, option)?;
         *jobs = paced;
         self.offered_iops = Some(total);
+        self.asked_rate = Some(offered);
         Ok(self)
     }
 
@@ -412,6 +392,7 @@ impl Load {
             at_most_seconds: self.cut.map(Span::seconds),
             asked_mb_s: self.asked_mb_s,
             asked_pattern: self.asked_pattern.clone(),
+            has_files_to_read: false,
             is_burst: self.asked_mb_s.is_none() && self.sequential_writes().is_some(),
             offered_iops: self.offered_iops,
             extended_seconds: self.extended(seeds).map(Span::seconds),

@@ -40,14 +40,15 @@ impl WriteAmount {
     /// # Errors
     /// A description of the allowed form.
     pub fn read(text: &str) -> Result<WriteAmount, String> {
-        let help = "write bytes per second or per day, such as 100MB/s or 2TB/day, or drive writes per day, such as 1DWPD";
-        let read = split(text).and_then(|(number, unit)| match (rate::bytes_a_day(text), unit) {
-            (Some(rate), _) => Some(WriteAmount::Rate(rate)),
-            (None, "DWPD" | "dwpd") => Some(WriteAmount::PerDay(number)),
-            (None, _) => quantity::<Rate>(text)
-                .ok()
-                .map(|rate| WriteAmount::Rate(rate.0)),
-        });
+        let help = "write bytes per second, day, month or year, such as 100MB/s or 2TB/day, or drive writes per day, such as 1DWPD";
+        let read =
+            split(text).and_then(|(number, unit)| match (rate::bytes_over_days(text), unit) {
+                (Some(rate), _) => Some(WriteAmount::Rate(rate)),
+                (None, "DWPD" | "dwpd") => Some(WriteAmount::PerDay(number)),
+                (None, _) => quantity::<Rate>(text)
+                    .ok()
+                    .map(|rate| WriteAmount::Rate(rate.0)),
+            });
         match read {
             Some(WriteAmount::Rate(rate)) if !RATES.contains(&rate) => Err(String::from(
                 "no rate that a drive can have: from 1kB/s to 100GB/s",
@@ -135,6 +136,8 @@ mod tests {
             ("100MB/s", 1e8),
             ("100 MB/s", 1e8),
             ("8.64TB/day", 1e8),
+            ("365 GB/month", 365e9 * 12.0 / (365.0 * 86_400.0)),
+            ("365TB/year", 1e12 / 86_400.0),
             ("0.5 GB/day", 0.5e9 / 86_400.0),
             ("1DWPD", drive.capacity as f64 / 86_400.0),
             ("0.5 dwpd", drive.capacity as f64 / 172_800.0),

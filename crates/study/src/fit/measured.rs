@@ -279,7 +279,7 @@ pub(crate) fn figures(
 }
 
 /// Checks whether a ramp preceded the counted time.
-fn has_ramp(group: &Group) -> bool {
+pub(crate) fn has_ramp(group: &Group) -> bool {
     let members = group.members.iter().map(|member| &member["job options"]);
     let mut all = members.chain([&group.globals]);
     all.any(|options| {

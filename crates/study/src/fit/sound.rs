@@ -51,6 +51,18 @@ pub(super) fn contradictions(
     members: &[Value],
     has_ramp: bool,
 ) -> Vec<(String, &'static str)> {
+    let mut all = beyond_options(jobs, members, has_ramp);
+    all.extend(too_few_in_flight(jobs, members));
+    all.dedup();
+    all
+}
+
+/// As [`contradictions`], without too few I/Os in flight: a synchronous engine, or a drive that is idle, may be the reason.
+pub(crate) fn beyond_options(
+    jobs: &[Job],
+    members: &[Value],
+    has_ramp: bool,
+) -> Vec<(String, &'static str)> {
     let uncounted = if has_ramp { queued(jobs) } else { 0.0 };
     let mut all = impossible(members);
     for (index, key) in ["read", "write"].into_iter().enumerate() {
@@ -58,7 +70,7 @@ pub(super) fn contradictions(
             all.extend(of_options((key, index), side, jobs, uncounted));
         }
     }
-    all.extend(in_flight(jobs, members));
+    all.extend(too_many_in_flight(jobs, members));
     all.dedup();
     all
 }
@@ -306,8 +318,8 @@ fn extremes(sizes: &BlockSizes) -> (u32, u32) {
     }
 }
 
-/// Checks all directions together by Little's law.
-fn in_flight(jobs: &[Job], members: &[Value]) -> Option<(String, &'static str)> {
+/// Returns the I/Os that the options keep in flight at most, and those that were, by Little's law over all directions.
+fn in_flight(jobs: &[Job], members: &[Value]) -> (f64, f64) {
     let depth: f64 = jobs
         .iter()
         .map(|job| f64::from(job.iodepth) * f64::from(job.numjobs))
@@ -320,15 +332,23 @@ fn in_flight(jobs: &[Job], members: &[Value]) -> Option<(String, &'static str)> 
     let sides = members
         .iter()
         .flat_map(|member| ["read", "write"].map(|key| &member[key]));
-    let found: f64 = sides.filter_map(of_side).sum();
-    if depth > 0.0 && found > depth * (1.0 + ENDS) {
-        return Some((
+    (depth, sides.filter_map(of_side).sum())
+}
+
+fn too_many_in_flight(jobs: &[Job], members: &[Value]) -> Option<(String, &'static str)> {
+    let (depth, found) = in_flight(jobs, members);
+    (depth > 0.0 && found > depth * (1.0 + ENDS)).then(|| {
+        (
             format!(
                 "by Little's law {found:.1} I/Os were in flight (IOPS x mean latency), and the options keep {depth:.0} at most"
             ),
             "one job to a reporting group (`stonewall`); of several with `group_reporting` fio prints only the first one's options",
-        ));
-    }
+        )
+    })
+}
+
+fn too_few_in_flight(jobs: &[Job], members: &[Value]) -> Option<(String, &'static str)> {
+    let (depth, found) = in_flight(jobs, members);
     let is_held_back = |job: &Job| {
         job.rate.iter().any(Option::is_some)
             || job.think.is_some()

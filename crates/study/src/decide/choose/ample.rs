@@ -244,4 +244,27 @@ mod tests {
         let ample = found("", Some(20.0), &drives).expect("two drives");
         assert_eq!(ample.by, Measure::Years);
     }
+
+    /// Of nine thousand large writes in a run, none of the ten beyond p99 may be known.
+    #[test]
+    fn another_criterion_ranks_if_p99_is_not_known() {
+        let unknown = || Candidate {
+            p99_us: None,
+            ..of("a", true, 9_000.0, 0.0, None)
+        };
+        let asked = request("", Some(9_000.0));
+        let by = |one: Candidate| {
+            let (answer, by) =
+                super::super::answer_by_default(&asked, vec![one], Vec::new(), Measure::P99);
+            assert!(answer.best_by(by).is_some());
+            by
+        };
+        assert_eq!(by(unknown()), Measure::Iops);
+        let watts = Candidate {
+            iops_per_watt: Some(500.0),
+            ..unknown()
+        };
+        assert_eq!(by(watts), Measure::Watt);
+        assert_eq!(by(of("a", true, 9_000.0, 70.0, None)), Measure::P99);
+    }
 }

@@ -66,6 +66,20 @@ pub fn answer(candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) -> Cho
     ranked(candidates, unfit, by, None)
 }
 
+/// Returns the criterion, or another one if it is p99 and too few I/Os completed to know it of any drive that meets the
+/// limits, as in short runs of large sequential writes.
+fn known_of_some(candidates: &[Candidate], by: Measure) -> Measure {
+    let is_known = |by: &Measure| {
+        let mut met = candidates.iter().filter(|one| one.is_met());
+        met.any(|one| by.value(one).is_some())
+    };
+    let others = [by, Measure::Watt, Measure::Years, Measure::Iops];
+    match by {
+        Measure::P99 => others.into_iter().find(is_known).unwrap_or(by),
+        _ => by,
+    }
+}
+
 /// As [`answer`], by the default criterion `by`: if p99 is the default and does not decide ([`AmpleRoom`]), another
 /// criterion does. Returns that criterion too.
 pub fn answer_by_default(
@@ -78,7 +92,10 @@ pub fn answer_by_default(
         Measure::P99 => AmpleRoom::from_candidates(request, &candidates),
         _ => None,
     };
-    let by = ample.as_ref().map_or(by, |ample| ample.by);
+    let by = match &ample {
+        Some(ample) => ample.by,
+        None => known_of_some(&candidates, by),
+    };
     (ranked(candidates, unfit, by, ample), by)
 }
 

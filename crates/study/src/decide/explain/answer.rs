@@ -54,6 +54,9 @@ pub struct ExplainAnswer {
     pub measured: RunFacts,
     /// Differences between the measurement and a model's run.
     pub unlike: Vec<String>,
+    /// Contradictions between the results and their options; left out without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
     /// A change of rate during the run, with possible causes; null without any sign of a change.
     pub change: Option<Change>,
     /// Results of the drive's model; null if no drive was named.
@@ -123,6 +126,7 @@ pub fn explain(
         follows: Vec::new(),
         measured: run.facts.clone(),
         unlike: run.unlike.clone(),
+        contradictions: run.contradictions.clone(),
         change: None,
         model: None,
     };

@@ -25,6 +25,8 @@ pub struct ReportingGroup {
     pub jobs: Vec<Job>,
     /// Differences between the measurement and a model's run.
     pub unlike: Vec<String>,
+    /// Contradictions between the results and their options: options and results are of different runs.
+    pub contradictions: Vec<String>,
     /// Figures that are compared with a simulated run.
     pub targets: Vec<MeasuredFigure>,
     /// Facts of the run.
@@ -149,6 +151,12 @@ fn run(origin: &str, group: &Group) -> Result<ReportingGroup, Problems> {
     };
     refuse_impossible(origin, &name, members)?;
     unlike.extend(on_a_file_system(globals, members));
+    let wrong = sound::beyond_options(&jobs, members, measured::has_ramp(group));
+    let wrong = wrong
+        .into_iter()
+        .map(|(what, _)| what)
+        .filter(|_| !jobs.is_empty());
+    let contradictions: Vec<String> = wrong.collect();
     let sides = sides(members);
     let targets = match sides.first() {
         // These are not compared with a model.
@@ -174,6 +182,7 @@ fn run(origin: &str, group: &Group) -> Result<ReportingGroup, Problems> {
         name,
         jobs,
         unlike,
+        contradictions,
         targets,
     })
 }

@@ -285,7 +285,7 @@ fn answer(
         drive: drive.to_owned(),
         model: support.grade.name(),
         model_text: support.text,
-        load: request.load.facts(request.conditions.seeds),
+        load: request.load.facts_on(pool, request.conditions.seeds),
         rule: None,
         buffer_rule: None,
         logged_mb_s: None,

@@ -3,10 +3,11 @@
 //! A shortened job runs again for up to [`super::LONGER`] times its time, but not for longer than its file says. A job
 //! that is not shortened runs once. At a given rate, a job that needs more time than this is extended from the start.
 
+use lab::Outcome;
 use model::Span;
 use workload::job::Job;
 
-use super::{LONGER, Load};
+use super::{LONGER, Load, MOST_BYTES, VARIES};
 use crate::review::Workload;
 
 /// Returns the longest counted time that all jobs reach; `None` if no job has a time.
@@ -16,6 +17,35 @@ pub(super) fn longest(jobs: &[Job], cut: Option<Span>) -> Option<Span> {
         Some(again) => Some(own.map_or(again, |own| own.min(again))),
         None => own,
     }
+}
+
+/// Returns the factor by which a job must run longer to complete `fewest` reads, writes and syncs; `None` if these runs
+/// did.
+pub(super) fn longer(outcomes: &[Outcome], fewest: f64) -> Option<u64> {
+    let threads = || outcomes.iter().flat_map(|one| &one.threads);
+    let counts: [u64; 3] = [
+        threads().map(|it| it.read.ios).sum(),
+        threads().map(|it| it.write.ios).sum(),
+        threads().map(|it| it.sync.ios).sum(),
+    ];
+    let some = counts.into_iter().filter(|count| *count > 0);
+    let Some(least) = some.min() else {
+        return Some(LONGER);
+    };
+    let factor = libm::ceil(VARIES * fewest / least as f64);
+    let within = (MOST_BYTES / most_bytes(outcomes).max(1.0)) as u64;
+    ((least as f64) < fewest).then_some((factor as u64).min(within).clamp(2, LONGER))
+}
+
+/// Returns the bytes that the threads of the largest of these runs read and wrote in the counted time.
+fn most_bytes(outcomes: &[Outcome]) -> f64 {
+    let of = |outcome: &Outcome| {
+        let threads = outcome.threads.iter();
+        threads
+            .map(|it| (it.read.bytes + it.write.bytes) as f64)
+            .sum::<f64>()
+    };
+    outcomes.iter().map(of).fold(0.0, f64::max)
 }
 
 impl Load {

@@ -13,7 +13,8 @@ use crate::review::course::{Condition, Long, StopCondition, WorkloadRange};
 use crate::review::measure::Keep;
 use crate::review::results::{Point, PointSettings, Review};
 use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
-use text::digits::count;
+use crate::review::verdict::Seeds;
+use text::digits::megabytes_a_second;
 
 const ID: &str = "heat";
 const DEPTH: u32 = 32;
@@ -52,20 +53,54 @@ impl Chapter for HeatChapter {
         }
     }
 
+    fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
+        let facts = &seeds.all;
+        let drives = 0..facts.drives();
+        let words = drives.filter_map(|drive| words(facts.review, drive, &facts.opening(drive)));
+        words.collect()
+    }
+
     fn rows(&self) -> &'static [SummaryRow] {
         &[SummaryRow {
             topic: Topic::OverTime,
-            name: "Sustained write: without heat, with heat",
+            name: "Sustained write: cool, with heat",
             value: |review, drive| {
-                let rate = |name: &str| {
-                    let result = found(review, name)?.results[drive].as_ref()?;
-                    Some(result.write.as_ref()?.mb_s)
-                };
-                let (cool, hot) = (rate("without-heat")?, rate("with-heat")?);
-                Some(format!("{}, {} MB/s", count(cool), count(hot)))
+                let [cool, hot] = rates(review, drive)?.map(megabytes_a_second);
+                Some(format!("{cool}, {hot}"))
             },
         }]
     }
+}
+
+/// Returns the rates of a drive without and with heat, in 10^6 bytes per second.
+fn rates(review: &Review, drive: usize) -> Option<[f64; 2]> {
+    let rate = |name: &str| {
+        let result = found(review, name)?.results[drive].as_ref()?;
+        Some(result.write.as_ref()?.mb_s)
+    };
+    Some([rate("without-heat")?, rate("with-heat")?])
+}
+
+/// A rate with heat that is lower by a smaller share counts as the same.
+const SAME: f64 = 0.01;
+
+/// Returns what heat changes for a drive, as a sentence with its temperature.
+fn words(review: &Review, drive: usize, opening: &str) -> Option<String> {
+    let [cool, hot] = rates(review, drive)?;
+    let hottest = found(review, "with-heat")?.results[drive].as_ref()?;
+    let note = hottest.notes.iter().find(|note| note.contains("Celsius"));
+    let note = note.map_or_else(String::new, |note| format!(" ({note})"));
+    Some(match hot < cool * (1.0 - SAME) {
+        true => format!(
+            "{opening}: heat lowers ten minutes of sequential writes from {} to {}{note}.",
+            megabytes_a_second(cool),
+            megabytes_a_second(hot)
+        ),
+        false => format!(
+            "{opening}: heat does not slow ten minutes of sequential writes ({}){note}.",
+            megabytes_a_second(cool)
+        ),
+    })
 }
 
 fn found<'a>(review: &'a Review, name: &str) -> Option<&'a Point> {

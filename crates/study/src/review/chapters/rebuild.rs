@@ -12,8 +12,10 @@ use crate::review::chapter::{Chapter, SummaryRow, Topic};
 use crate::review::chart::{ChapterSection, Chart, Draws};
 use crate::review::course::{Condition, Long, StopCondition, WorkloadRange};
 use crate::review::measure::Keep;
-use crate::review::results::PointSettings;
+use crate::review::results::{Measurement, PointSettings, Review};
 use crate::review::suite::{Effort, PointSpec, RunPolicy, Suite};
+use crate::review::verdict::Seeds;
+use text::digits::{count, microseconds};
 
 const ID: &str = "rebuild";
 const DEPTH: u32 = 16;
@@ -52,14 +54,63 @@ impl Chapter for RebuildChapter {
         }
     }
 
+    fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
+        let facts = &seeds.all;
+        let of = |drive: usize| {
+            let rebuilds = RUNS[1..].iter().filter_map(move |(name, words)| {
+                let note = found(facts.review, name, drive)?.notes.last()?;
+                Some(format!(
+                    "{}, a member {words}: {note}.",
+                    facts.opening(drive)
+                ))
+            });
+            let clients = clients(facts.review, drive, &facts.opening(drive));
+            clients.into_iter().chain(rebuilds)
+        };
+        (0..facts.drives()).flat_map(of).collect()
+    }
+
     fn rows(&self) -> &'static [SummaryRow] {
         const {
             &[
-                row::<0>("Rebuild: a member returns"),
-                row::<1>("Rebuild: a member is replaced"),
+                row::<0>("Clients, no member fails: IOPS, mean"),
+                row::<1>("Clients, a member returns: IOPS, mean"),
+                row::<2>("Clients, a member is replaced: IOPS, mean"),
             ]
         }
     }
+}
+
+/// Ends of the names of the points, and what happens to the member.
+const RUNS: [(&str, &str); 3] = [
+    ("/whole", "does not fail"),
+    ("/returns", "returns"),
+    ("/replaced", "is replaced"),
+];
+
+fn found<'a>(review: &'a Review, name: &str, drive: usize) -> Option<&'a Measurement> {
+    let point = review.find(ID, |point| point.name.ends_with(name))?;
+    point.results[drive].as_ref()
+}
+
+/// Returns the I/Os per second of clients over a run, and the mean latency of the slower direction in microseconds.
+fn seen_by_clients(run: &Measurement) -> Option<(f64, f64)> {
+    let both = || [&run.read, &run.write].into_iter().flatten();
+    let slowest = both().map(|it| it.latency.mean_us).max_by(f64::total_cmp)?;
+    Some((both().map(|it| it.iops).sum(), slowest))
+}
+
+/// Returns what clients see while a member is replaced, against the pool without a failure, as a sentence.
+fn clients(review: &Review, drive: usize, opening: &str) -> Option<String> {
+    let of = |name: &str| seen_by_clients(found(review, name, drive)?);
+    let ((whole, before), (replaced, after)) = (of(RUNS[0].0)?, of(RUNS[2].0)?);
+    Some(format!(
+        "{opening}: over 8 s in which a member fails and is replaced, clients get {} IOPS with a mean of {}; without a failure {} IOPS, {}.",
+        count(replaced),
+        microseconds(after),
+        count(whole),
+        microseconds(before)
+    ))
 }
 
 const fn row<const INDEX: usize>(name: &'static str) -> SummaryRow {
@@ -67,9 +118,8 @@ const fn row<const INDEX: usize>(name: &'static str) -> SummaryRow {
         topic: Topic::OverTime,
         name,
         value: |review, drive| {
-            let name = ["/returns", "/replaced"][INDEX];
-            let point = review.find(ID, |point| point.name.ends_with(name))?;
-            point.results[drive].as_ref()?.notes.last().cloned()
+            let (iops, mean) = seen_by_clients(found(review, RUNS[INDEX].0, drive)?)?;
+            Some(format!("{} IOPS, {}", count(iops), microseconds(mean)))
         },
     }
 }

@@ -28,7 +28,7 @@ enum Plan {
 
 /// Step of a piece of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum StripeStep {
     Read,
     Write,
     /// Columns that could not be read have been written, and are read again.
@@ -61,7 +61,7 @@ pub(super) struct StripeWork {
     repaired: u32,
     /// Columns that are written.
     written: u32,
-    phase: Step,
+    phase: StripeStep,
     left: u32,
     failed: u32,
     status: Status,
@@ -127,7 +127,7 @@ impl ParityArray {
             missing: 0,
             repaired: 0,
             written: 0,
-            phase: Step::Read,
+            phase: StripeStep::Read,
             left: 0,
             failed: 0,
             status: Status::Success,
@@ -304,7 +304,7 @@ impl ParityArray {
             _ => (0, read),
         };
         let this = &mut self.works[work];
-        (this.plan, this.missing, this.phase, this.failed) = (plan, computed, Step::Read, 0);
+        (this.plan, this.missing, this.phase, this.failed) = (plan, computed, StripeStep::Read, 0);
         this.left = 1;
         for column in bits(read) {
             self.column(work, column, Op::Read, way);
@@ -344,21 +344,21 @@ impl ParityArray {
         this.last = done.anatomy;
         if done.status != Status::Success {
             let phase = this.phase;
-            if phase != Step::Verify {
+            if phase != StripeStep::Verify {
                 this.failed |= 1 << column;
                 this.status = done.status;
             }
             // A read error counts if writing the column again does not end it.
             let leaves = match phase {
-                Step::Write => true,
+                StripeStep::Write => true,
                 _ if done.status == Status::Gone => true,
-                Step::Read => false,
-                Step::Verify => self.read_errors.add(child),
+                StripeStep::Read => false,
+                StripeStep::Verify => self.read_errors.add(child),
             };
             if leaves {
                 self.leave(child, way);
             }
-        } else if this.phase != Step::Write {
+        } else if this.phase != StripeStep::Write {
             self.read_errors.reset(child);
         }
         self.step(now, work, way);
@@ -374,9 +374,9 @@ impl ParityArray {
         let last = core::mem::replace(&mut this.last, Anatomy::ZERO);
         this.anatomy.append(&last);
         match this.phase {
-            Step::Read => {}
-            Step::Write => return self.written(now, work, way),
-            Step::Verify => {
+            StripeStep::Read => {}
+            StripeStep::Write => return self.written(now, work, way),
+            StripeStep::Verify => {
                 let status = this.status;
                 return self.end_work(now, work, status, way);
             }
@@ -433,7 +433,7 @@ impl ParityArray {
             self.compute_parity(work, parity, (this.until - this.from) as u32, way);
         }
         let this = &mut self.works[work];
-        (this.phase, this.left) = (Step::Write, 1);
+        (this.phase, this.left) = (StripeStep::Write, 1);
         (this.repaired, this.written) = (repaired, columns | repaired);
         for column in bits(columns | repaired) {
             self.column(work, column, Op::Write, way);
@@ -467,7 +467,7 @@ impl ParityArray {
         if is_success {
             this.status = Status::Success;
         }
-        (this.phase, this.left) = (Step::Verify, 1);
+        (this.phase, this.left) = (StripeStep::Verify, 1);
         for column in bits(again) {
             self.verify(work, column, way);
         }

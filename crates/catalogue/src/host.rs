@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use model::Span;
 use model::host::{
     Bridge, CompletionMode, Engine, EngineCosts, FileCosts, HostConfig, Hypervisor, IdleState,
-    Noise, PageCacheConfig, PowerPolicy, ProgramCosts, SchedulerConfig, SchedulerKind, SqPoll,
+    Noise, PageCacheConfig, PowerPolicy, ProgramCosts, RemoteSocket, SchedulerConfig,
+    SchedulerKind, SqPoll,
 };
 
 use super::Section;
@@ -77,8 +78,11 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     let power_states = root
         .has("power_states")
         .then(|| read_power_states(&mut root.section("power_states")));
+    let (sockets, remote_socket) = read_sockets(root);
     HostConfig {
         cores,
+        sockets,
+        remote_socket,
         io_queues: None,
         write_through: false,
         completion,
@@ -166,6 +170,31 @@ fn read_sq_poll(section: &mut Section<'_>) -> SqPoll {
         leave: step(section, "leave"),
         find: step(section, "find"),
         reap: step(section, "reap"),
+    }
+}
+
+/// Reads the number of sockets, and the costs of threads that are not on the drive's.
+fn read_sockets(root: &mut Section<'_>) -> (u16, Option<RemoteSocket>) {
+    let sockets = root.maybe("sockets", |root, key| root.count(key, 1..=16u16));
+    let sockets = sockets.unwrap_or(1);
+    let remote = root
+        .has("remote_socket")
+        .then(|| read_remote_socket(&mut root.section("remote_socket")));
+    if remote.is_some() && sockets < 2 {
+        root.problem(
+            "remote_socket",
+            "the host has one socket, and this section is for threads on another",
+            "`sockets` of at least 2, or no [remote_socket]",
+        );
+    }
+    (sockets, remote)
+}
+
+fn read_remote_socket(section: &mut Section<'_>) -> RemoteSocket {
+    RemoteSocket {
+        submit: step(section, "submit"),
+        complete: step(section, "complete"),
+        crossing: step(section, "crossing"),
     }
 }
 

@@ -449,7 +449,6 @@ fn read_host(located: &CatalogueFile) -> Result<HostSheet, Problems> {
     let mut root = Section::root(&findings, (&located.file, own.as_table()), None);
     let name = root.name("name");
     let config = host::read(&mut root);
-    let sockets = root.maybe("sockets", |root, key| root.count(key, 1..=16u16));
     let act = root
         .has("act")
         .then(|| host::read_act(&mut root.section("act")));
@@ -457,8 +456,8 @@ fn read_host(located: &CatalogueFile) -> Result<HostSheet, Problems> {
     Problems(findings.problems.into_inner()).or(HostSheet {
         id: located.id.clone(),
         name,
+        sockets: config.sockets,
         config,
-        sockets: sockets.unwrap_or(1),
         act,
         figures: findings.figures.into_inner(),
     })

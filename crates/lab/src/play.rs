@@ -18,20 +18,47 @@ use crate::phases::{Phase, PhasedHost};
 /// Virtual time between two progress reports.
 const SLICE: Span = Span::from_ms(20);
 
-/// Creates threads with these interfaces (with flags for polled completions and for a polled submission queue), on
-/// the host's cores in turn.
+/// Interface of a thread: its engine, flags for polled completions and for a polled submission queue, and its socket.
+#[derive(Clone, Copy)]
+pub(crate) struct ThreadInterface {
+    pub(crate) engine: Engine,
+    pub(crate) high_priority: bool,
+    pub(crate) sq_poll: bool,
+    pub(crate) socket: u16,
+}
+
+impl ThreadInterface {
+    /// Returns a thread on the drive's socket that waits for interrupts.
+    pub(crate) fn with_interrupts(engine: Engine) -> ThreadInterface {
+        ThreadInterface {
+            engine,
+            high_priority: false,
+            sq_poll: false,
+            socket: 0,
+        }
+    }
+}
+
+/// Creates threads with these interfaces, on the cores of their sockets in turn.
 pub(crate) fn on_cores(
     host: &HostConfig,
-    threads: impl Iterator<Item = (Engine, bool, bool)>,
+    threads: impl Iterator<Item = ThreadInterface>,
 ) -> Vec<ThreadConfig> {
-    let cores = usize::from(host.cores.max(1));
+    let cores = host.cores.max(1);
+    let mut next: Vec<u16> = vec![0; usize::from(host.sockets.max(1))];
+    let mut place = |socket: u16| {
+        let core = &mut next[usize::from(socket)];
+        let taken = *core;
+        *core = (taken + 1) % cores;
+        taken
+    };
     threads
-        .enumerate()
-        .map(|(index, (engine, high_priority, sq_poll))| ThreadConfig {
-            core: (index % cores) as u16,
-            engine,
-            high_priority,
-            sq_poll,
+        .map(|thread| ThreadConfig {
+            core: place(thread.socket),
+            engine: thread.engine,
+            high_priority: thread.high_priority,
+            sq_poll: thread.sq_poll,
+            socket: thread.socket,
         })
         .collect()
 }
@@ -138,6 +165,7 @@ fn play_behind<D: Device, W: Workload>(
         engine: Engine::Sync,
         high_priority: false,
         sq_poll: false,
+        socket: 0,
     });
     let host = HostPath::new(config, &threads, around.seed, device);
     let files = Files::new(of.costs, &of.files, of.ids, host);

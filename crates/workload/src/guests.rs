@@ -72,6 +72,11 @@ fn place(job: &Job, share: u64) -> Result<GuestRange, String> {
     if job.iolog.is_some() || job.records.is_some() {
         return Err("recorded I/Os have addresses of the whole drive: remove read_iolog".into());
     }
+    if job.zoned.is_some() {
+        return Err(
+            "zones begin at multiples of zonesize on the whole drive: remove zonemode=zbd".into(),
+        );
+    }
     if job.strided.is_some() {
         return Err("its zones continue to the end of the drive: remove zonemode=strided".into());
     }

@@ -8,6 +8,10 @@ use model::host::{Advice, Blocking, Durable, Engine, FileConfig, Filesystem};
 use model::{Op, Span};
 use serde::{Deserialize, Serialize};
 
+pub use super::commands::{CpuNodes, WriteMode};
+pub use super::steady::{SteadyMetric, SteadyState};
+pub use super::zoned::ZonedMode;
+
 /// Direction of data, as in fio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Direction {
@@ -179,41 +183,6 @@ pub struct LatencyTarget {
     pub run: bool,
 }
 
-/// Metric of a `steadystate` criterion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum SteadyMetric {
-    /// I/Os per second.
-    Iops,
-    /// Bytes per second.
-    Bandwidth,
-    /// Mean latency.
-    Latency,
-}
-
-fn one_second() -> Span {
-    Span::from_seconds(1.0)
-}
-
-/// `steadystate` and its companions: end the job when it is in steady state.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct SteadyState {
-    /// Metric, sampled once per interval.
-    pub metric: SteadyMetric,
-    /// Whether the slope of a least-squares fit is tested instead of the largest deviation from the mean.
-    pub slope: bool,
-    /// Maximum deviation or slope.
-    pub limit: f64,
-    /// Whether `limit` is a percentage of the mean.
-    pub percent: bool,
-    /// Length of the window.
-    pub duration: Span,
-    /// Time before the window begins.
-    pub ramp: Span,
-    /// Duration of one sample (`steadystate_check_interval`).
-    #[serde(default = "one_second")]
-    pub interval: Span,
-}
-
 /// A recorded list of I/Os to replay (`read_iolog`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct IoLog {
@@ -335,6 +304,12 @@ pub struct Job {
     pub skip: i64,
     /// Zones of `zonemode=strided`.
     pub strided: Option<crate::strided::StridedZones>,
+    /// Zones of `zonemode=zbd`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zoned: Option<ZonedMode>,
+    /// Commands of writes with their shares in percent (`write_mode`); empty for plain writes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_modes: Vec<(WriteMode, u32)>,
     /// Block sizes by direction.
     pub block_sizes: [BlockSizes; 3],
     /// Alignment of offsets by direction (`blockalign`; the smallest block size by default).
@@ -393,6 +368,9 @@ pub struct Job {
     pub high_priority: bool,
     /// Whether a kernel thread polls the submission queue (`sqthread_poll`).
     pub sq_poll: bool,
+    /// NUMA nodes of its threads (`numa_cpu_nodes`).
+    #[serde(default, skip_serializing_if = "CpuNodes::is_drive")]
+    pub cpu_nodes: CpuNodes,
     /// Unbuffered I/O. Other I/O goes through the host's page cache.
     pub direct: bool,
     /// Advice to the page cache about the accesses.
@@ -541,6 +519,8 @@ impl Default for Job {
             sequencer: Sequencer::Sequential,
             skip: 0,
             strided: None,
+            zoned: None,
+            write_modes: Vec::new(),
             block_sizes: [const { BlockSizes::Fixed(4096) }; 3],
             block_align: [4096; 3],
             iodepth: 1,
@@ -562,11 +542,7 @@ impl Default for Job {
             rate: [None; 3],
             rate_process: RateProcess::Linear,
             think: None,
-            distribution: [
-                Distribution::Random,
-                Distribution::Random,
-                Distribution::Random,
-            ],
+            distribution: [const { Distribution::Random }; 3],
             norandommap: false,
             percentage_random: [100; 3],
             randseed: None,
@@ -574,6 +550,7 @@ impl Default for Job {
             engine_name: String::from("libaio"),
             high_priority: false,
             sq_poll: false,
+            cpu_nodes: CpuNodes::Drive,
             direct: true,
             advice: Advice::Normal,
             invalidate: true,

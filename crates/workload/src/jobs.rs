@@ -139,6 +139,11 @@ impl<'a> Jobs<'a> {
         self.threads.iter().map(|one| one.job)
     }
 
+    /// Returns the copies of jobs that the threads run: the index of each copy in its job, and the job.
+    pub fn copies(&self) -> impl Iterator<Item = (u32, &'a Job)> {
+        self.threads.iter().map(|one| (one.settings.copy, one.job))
+    }
+
     /// Returns the range of each thread on the drive: its first byte, and the byte after its last.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         let settings = self.threads.iter().map(|one| &one.settings);

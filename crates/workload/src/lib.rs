@@ -2,6 +2,7 @@
 
 pub mod act;
 mod blocks;
+mod commands;
 mod distributions;
 pub mod faults;
 pub mod fio;
@@ -17,10 +18,12 @@ mod permutation;
 mod places;
 pub mod replay;
 mod settings;
+mod steady;
 pub mod strided;
 mod thread;
 pub mod trace;
 mod watch;
+mod zoned;
 
 pub use jobs::Jobs;
 pub use settings::{check, cut, long_passes};

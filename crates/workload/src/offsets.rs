@@ -8,9 +8,10 @@ use core::hint::cold_path;
 use model::Stream;
 
 use super::distributions::Sampler;
-use super::job::{Direction, Job, Sequencer};
+use super::job::{Direction, Extent, Job, Sequencer};
 use super::permutation::Permutation;
 use super::strided::ZoneWalk;
+use super::zoned::ZonedWalk;
 
 /// Offset generator of one thread.
 #[derive(Clone, Debug)]
@@ -34,8 +35,16 @@ pub(crate) struct Offsets {
     /// By direction: I/Os before the sequencer draws again.
     left: [u32; 3],
     stream: Stream,
-    /// Zone of a job with `zonemode=strided`.
-    zones: Option<ZoneWalk>,
+    /// Zones of a job with a `zonemode`.
+    zones: Option<Zones>,
+}
+
+/// Zones by `zonemode`.
+#[derive(Clone, Debug)]
+enum Zones {
+    Strided(ZoneWalk),
+    /// `zbd`, with the smallest block by direction.
+    Zoned(Box<(ZonedWalk, [u32; 3])>),
 }
 
 impl Offsets {
@@ -81,10 +90,22 @@ impl Offsets {
             position: [0; 3],
             left: [0; 3],
             stream,
-            zones,
+            zones: zones.map(Zones::Strided),
         };
         offsets.rewind(smallest.map(u64::from));
         offsets
+    }
+
+    /// Adds the zones of a job with `zonemode=zbd`, for this copy of it.
+    pub(crate) fn with_zones(mut self, job: &Job, copy: u32, smallest: [u32; 3]) -> Offsets {
+        if let Some(mode) = job.zoned {
+            // Copies with one range share its zones.
+            let apart = job.offset_increment != Extent::Bytes(0);
+            let (copy, copies) = if apart { (0, 1) } else { (copy, job.numjobs) };
+            let walk = ZonedWalk::new(mode, self.start, self.len, copy, copies);
+            self.zones = Some(Zones::Zoned(Box::new((walk, smallest))));
+        }
+        self
     }
 
     /// Starts another pass over the range.
@@ -97,6 +118,9 @@ impl Offsets {
             };
         }
         self.left = [0; 3];
+        if let Some(Zones::Zoned(zoned)) = &mut self.zones {
+            zoned.0.rewind();
+        }
     }
 
     /// Returns the offset and length of the next I/O: `bytes`, or less at the end of the range.
@@ -104,7 +128,7 @@ impl Offsets {
     pub(crate) fn next(&mut self, direction: Direction, bytes: u32) -> (u64, u32) {
         let d = direction as usize;
         if self.zones.is_some() {
-            return self.next_in_zone(d, bytes);
+            return self.next_in_zone(direction, bytes);
         }
         let relative = if self.random && self.draws(d) {
             self.random(d)
@@ -135,12 +159,27 @@ impl Offsets {
         block * self.align[d]
     }
 
-    /// Returns the next I/O of a job with strided zones.
+    /// Returns the next I/O of a job with zones.
     #[cold]
-    fn next_in_zone(&mut self, d: usize, bytes: u32) -> (u64, u32) {
-        let Some(mut zones) = self.zones.take() else {
-            return (self.start, bytes);
-        };
+    fn next_in_zone(&mut self, direction: Direction, bytes: u32) -> (u64, u32) {
+        let d = direction as usize;
+        match self.zones.take() {
+            Some(Zones::Strided(zones)) => self.next_strided(zones, d, bytes),
+            Some(Zones::Zoned(mut zoned)) => {
+                let drawn = (self.random && self.draws(d)).then(|| self.random(d));
+                let (walk, smallest) = &mut *zoned;
+                let smallest = u64::from(smallest[d].max(1));
+                let (relative, moved) = walk.next(direction, drawn, u64::from(bytes), smallest);
+                self.zones = Some(Zones::Zoned(zoned));
+                let longest = u64::from(!0xfffu32);
+                (self.start + relative, moved.min(longest) as u32)
+            }
+            None => (self.start, bytes),
+        }
+    }
+
+    /// Returns the next I/O of a job with strided zones.
+    fn next_strided(&mut self, mut zones: ZoneWalk, d: usize, bytes: u32) -> (u64, u32) {
         if zones.next_io(self.random) {
             self.position = [0; 3];
             self.map.restart(&mut self.stream);
@@ -159,7 +198,7 @@ impl Offsets {
         self.advance(d, relative, u64::from(bytes), bytes);
         let offset = self.start + zones.start() + relative;
         zones.count(u64::from(bytes));
-        self.zones = Some(zones);
+        self.zones = Some(Zones::Strided(zones));
         (offset, bytes)
     }
 

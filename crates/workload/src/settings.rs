@@ -98,6 +98,48 @@ impl JobCheck<'_> {
         }
     }
 
+    /// Checks the sizes of the zones of `zonemode=zbd`.
+    fn zone_sizes(&mut self, block: u32) {
+        let Some(zones) = self.job.zoned else { return };
+        for &direction in directions(self.job.mix) {
+            let largest = limits(&self.job.block_sizes[direction as usize]).1;
+            if u64::from(largest) > zones.capacity && direction != Direction::Trim {
+                self.add(
+                    format!(
+                        "a {} block of {largest} B is larger than a zone of {} B",
+                        KEYS[direction as usize], zones.capacity
+                    ),
+                    "a larger zonesize or a smaller bs",
+                );
+            }
+        }
+        let block = u64::from(block);
+        if !zones.size.is_multiple_of(block) || !zones.capacity.is_multiple_of(block) {
+            self.add(
+                format!(
+                    "zonesize {} or zonecapacity {} is not a multiple of the drive's {block} B sectors",
+                    zones.size, zones.capacity
+                ),
+                format!("multiples of {block}"),
+            );
+        }
+    }
+
+    /// Returns the bytes of the whole zones in the range of a copy.
+    fn zoned_bytes(&mut self, zones: super::job::ZonedMode, start: u64, len: u64) -> u64 {
+        let count = zones.whole_zones(start, len).1;
+        if count == 0 {
+            self.add(
+                format!(
+                    "the range from byte {start}, {len} B long, holds no whole zone of {} B",
+                    zones.size
+                ),
+                "a larger size, a smaller zonesize, or an offset at a multiple of zonesize",
+            );
+        }
+        count * zones.size
+    }
+
     fn blocks(&mut self, block: u32, len: Option<u64>) {
         for &direction in directions(self.job.mix) {
             let d = direction as usize;
@@ -351,6 +393,7 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
         let unit = unit_of(job, capacity);
         let first = extent(&mut check, job, 0, capacity, unit);
         check.blocks(capacity.block, first.map(|(_, len)| len));
+        check.zone_sizes(capacity.block);
         for copy in 0..job.numjobs.min(1024) {
             let here = if copy == 0 {
                 first
@@ -360,6 +403,11 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
                 None
             };
             let Some((start, len)) = here else { break };
+            // As in fio, a pass has the bytes of the whole zones.
+            let in_zones = job.zoned.map(|zones| check.zoned_bytes(zones, start, len));
+            if in_zones == Some(0) {
+                break;
+            }
             let reach = reach_of(job, start, len, capacity.bytes);
             threads.push(JobCopy {
                 job: index,
@@ -370,7 +418,7 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
                 len,
                 reach,
                 io_size: job.io_size.map_or_else(
-                    || pass_bytes(job, len, reach, capacity.bytes),
+                    || in_zones.unwrap_or_else(|| pass_bytes(job, len, reach, capacity.bytes)),
                     |extent| bytes_of(extent, capacity.bytes, unit),
                 ),
                 depth: if job.engine.asynchronous() {

@@ -7,6 +7,7 @@ use core::hint::cold_path;
 use model::{Command, CommandId, Completion, Op, Payload, Span, Stream, Time};
 
 use super::blocks::Blocks;
+use super::commands;
 use super::in_flight::{InFlight, IoClass};
 use super::job::{Direction, Job, Mix, SyncMode, ThinkTime, whole_pages};
 use super::offsets::Offsets;
@@ -126,7 +127,8 @@ impl Thread {
                 settings.reach,
                 settings.smallest,
                 stream("offsets"),
-            ),
+            )
+            .with_zones(job, settings.copy, settings.smallest),
             pace: [None, None, None],
             stream: stream("choices"),
             held: Vec::new(),
@@ -578,11 +580,11 @@ impl Thread {
             kind: IoClass::from_op(op),
             submitted: now,
         };
-        let (offset, bytes) = if job.whole_pages {
-            whole_pages(offset, bytes)
-        } else {
-            (offset, bytes)
+        let (offset, bytes) = match job.whole_pages {
+            true => whole_pages(offset, bytes),
+            false => (offset, bytes),
         };
+        let op = commands::sent_op(op, &job.write_modes, &mut self.stream);
         Step::Issue(Command {
             id,
             op,

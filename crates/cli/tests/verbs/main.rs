@@ -43,3 +43,4 @@ mod structured;
 mod sweep;
 mod traces;
 mod what_if;
+mod zones_and_sockets;

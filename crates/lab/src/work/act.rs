@@ -8,7 +8,7 @@ use workload::act::Act;
 use crate::act::tested::{ActResult, ActTest};
 use crate::faults::TriggerLog;
 use crate::outcome::{Outcome, OutcomeDetail};
-use crate::play::{Surroundings, on_cores, play};
+use crate::play::{Surroundings, ThreadInterface, on_cores, play};
 use crate::progress::ProgressCallback;
 use crate::scenario::Scenario;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(
     host.engines[Engine::Sync as usize].application = costs.transaction;
     let threads = on_cores(
         &host,
-        (0..act.threads()).map(|_| (Engine::Sync, false, false)),
+        (0..act.threads()).map(|_| ThreadInterface::with_interrupts(Engine::Sync)),
     );
     let count_from = Time::ZERO + test.warm_up;
     let around = Surroundings {

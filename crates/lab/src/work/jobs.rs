@@ -8,7 +8,7 @@ use workload::job::{Job, Mix};
 
 use crate::faults::TriggerLog;
 use crate::outcome::{Outcome, OutcomeDetail};
-use crate::play::{Surroundings, ThreadFiles, on_cores, play};
+use crate::play::{Surroundings, ThreadFiles, ThreadInterface, on_cores, play};
 use crate::progress::ProgressCallback;
 use crate::scenario::Scenario;
 
@@ -30,12 +30,17 @@ pub(crate) fn run(
                 false => costs[job.engine as usize].after,
             }
         });
+    sq_polling(host, &jobs)?;
+    let interfaces = jobs.threads().zip(sockets(host, &jobs)?);
     let threads = on_cores(
         host,
-        jobs.threads()
-            .map(|job| (job.engine, job.high_priority, job.sq_poll)),
+        interfaces.map(|(job, socket)| ThreadInterface {
+            engine: job.engine,
+            high_priority: job.high_priority,
+            sq_poll: job.sq_poll,
+            socket,
+        }),
     );
-    sq_polling(host, &jobs)?;
     let files = files(host, &jobs)?;
     let count_from = jobs.counts_from();
     let around = Surroundings {
@@ -83,6 +88,45 @@ fn sq_polling(host: &HostConfig, jobs: &Jobs<'_>) -> Result<(), Problems> {
         what,
         "sqthread_poll=0, or a host that has it (linux, xeon-2017)",
     ))
+}
+
+/// Returns the socket of each thread: the threads of a job take its nodes in turn.
+fn sockets(host: &HostConfig, jobs: &Jobs<'_>) -> Result<Vec<u16>, Problems> {
+    let count = host.sockets.max(1);
+    let mut sockets = Vec::new();
+    for (copy, job) in jobs.copies() {
+        let nodes = job.cpu_nodes.on_host(count);
+        if let Some(node) = nodes.iter().find(|&&node| node >= count) {
+            let what = match count {
+                1 => format!(
+                    "{}: numa_cpu_nodes={node}, but the host has one socket: node 0",
+                    job.name
+                ),
+                _ => format!(
+                    "{}: numa_cpu_nodes={node}, but the host has the nodes 0 to {}",
+                    job.name,
+                    count - 1
+                ),
+            };
+            return Err(helped(
+                what,
+                "a node of the host, or a host with two sockets (linux, xeon-2017)",
+            ));
+        }
+        let socket = nodes[copy as usize % nodes.len().max(1)];
+        if socket > 0 && host.remote_socket.is_none() {
+            let what = format!(
+                "{}: numa_cpu_nodes={socket} requires a host with a section [remote_socket]",
+                job.name
+            );
+            return Err(helped(
+                what,
+                "numa_cpu_nodes=0, or a host that has it (linux, xeon-2017)",
+            ));
+        }
+        sockets.push(socket);
+    }
+    Ok(sockets)
 }
 
 /// Creates a problem of the jobs.

@@ -7,7 +7,7 @@ use workload::replay::{Layout, Pace, Replay};
 
 use crate::faults::TriggerLog;
 use crate::outcome::{Outcome, OutcomeDetail, ReplayResult};
-use crate::play::{Surroundings, on_cores, play};
+use crate::play::{Surroundings, ThreadInterface, on_cores, play};
 use crate::progress::ProgressCallback;
 use crate::scenario::{Scenario, TraceReplay};
 
@@ -61,7 +61,10 @@ pub(crate) fn run(
     let layout = Layout::new(trace, machine.name(), device.capacity(), replay.beyond)?;
     let host = machine.host();
     let count = thread_count(replay, host.cores);
-    let threads = on_cores(host, (0..count).map(|_| (replay.engine, false, false)));
+    let threads = on_cores(
+        host,
+        (0..count).map(|_| ThreadInterface::with_interrupts(replay.engine)),
+    );
     let workload = Replay::new(trace, &layout, replay.pace, count, scenario.series_every);
     check(replay, &workload)?;
     let around = Surroundings {

@@ -1,4 +1,5 @@
-//! A PCIe switch between host and drive: latency of its crossings, and bandwidth of its lanes to the host.
+//! A PCIe switch between host and drive: latency of its crossings, and bandwidth of its lanes to the host. Latency of the
+//! link between two sockets.
 //!
 //! The switch forwards packets as they arrive. Data is therefore late by one crossing and not by its whole transfer,
 //! unless more data arrives than its lanes carry. Not modelled: completions and requests share the lanes with data.
@@ -34,6 +35,16 @@ impl Crossings {
         } else {
             at
         }
+    }
+}
+
+/// Returns how long a command takes from the socket of its thread to the drive's. `crossing` is the time of one
+/// crossing: the doorbell, and for a write the request for its data and the data.
+pub(super) fn crossing_down(crossing: Span, command: &Command) -> Span {
+    if command.op == Op::Write {
+        crossing * 3
+    } else {
+        crossing
     }
 }
 

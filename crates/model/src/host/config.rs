@@ -89,6 +89,9 @@ pub struct ThreadConfig {
     /// Whether a kernel thread polls its submission queue, if the host has figures for that.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sq_poll: bool,
+    /// The socket it runs on. The drive is attached to socket 0.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub socket: u16,
 }
 
 /// CPU time of one interface.
@@ -154,6 +157,21 @@ pub struct Bridge {
     pub ps_per_byte: u64,
 }
 
+/// Costs of a thread on a socket to which the drive is not attached. The queues are in the memory of the drive's socket,
+/// as Linux allocates them, and the data of an I/O is in the memory of its thread's socket. Each core handles the
+/// interrupts of its own queue. Not modelled: the bandwidth of the link between the sockets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RemoteSocket {
+    /// CPU time that a submission takes in addition: it writes a queue entry in the memory of the other socket.
+    pub submit: Span,
+    /// CPU time that a completion takes in addition: it reads a queue entry that the drive has written there.
+    pub complete: Span,
+    /// Latency of one crossing of the link between sockets. A read crosses twice in sequence: doorbell, and data with
+    /// the interrupt. A write also fetches its data: four times.
+    pub crossing: Span,
+}
+
 /// The monitor of a virtual machine, between guest and drive. The guest's core traps into it and carries each command
 /// down itself. While the monitor's thread, which carries completions up, is running, commands are left to that thread.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -192,7 +210,7 @@ pub struct SqPoll {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HostConfig {
-    /// Cores that can run job threads; 0 is treated as 1.
+    /// Cores of a socket that can run job threads; 0 is treated as 1.
     pub cores: u16,
     /// I/O submission queues that the drive offers (31 on the P4800X); additional cores share them. `None`: one for
     /// each core.
@@ -222,6 +240,15 @@ pub struct HostConfig {
     pub noise: Noise,
     /// PCIe switch or bridge between the host and its drive.
     pub bridge: Option<Bridge>,
+    /// Number of sockets with [`HostConfig::cores`] cores each; 0 is treated as 1.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub sockets: u16,
+    /// Costs of threads on sockets other than the drive's; `None` if they are not known.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub remote_socket: Option<RemoteSocket>,
     /// The monitor, if the host is a virtual machine.
     pub hypervisor: Option<Hypervisor>,
     /// Costs of files; `None` if they are not known, or included in the figures of an engine.

@@ -26,8 +26,8 @@ mod scheduler;
 
 pub use coalescing::Coalescing;
 pub use config::{
-    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise, SqPoll,
-    ThreadConfig,
+    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise,
+    RemoteSocket, SqPoll, ThreadConfig,
 };
 pub use files::{
     Advice, Blocking, Durable, FileConfig, FileCosts, Files, Filesystem, PageCacheConfig,

@@ -138,6 +138,7 @@ fn with<D: Device>(
             engine: Engine::Sync,
             high_priority: false,
             sq_poll: false,
+            socket: 0,
         })
         .collect();
     let host = HostPath::new(config.clone(), &all, 1, drive);

@@ -382,7 +382,21 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet,
         let what = "buffered I/O (direct=0, fio's default) is simulated as direct=1";
         set.unlike.push(what.into());
     }
+    let other = |job: &workload::job::Job| match job {
+        job if job.zoned.is_some() => Some("zonemode: zbd was measured on the zones of a drive"),
+        job if !job.write_modes.is_empty() => Some("write_mode: other commands than writes"),
+        _ => None,
+    };
+    if let Some(what) = set.jobs.iter().find_map(other) {
+        let help = "jobs with plain reads and writes on a drive without zones";
+        return Err(problem(origin, name, what, Some(help.into())));
+    }
+    if set.jobs.iter().any(|job| job.cpu_nodes.on_host(2) != [0]) {
+        let what = "numa_cpu_nodes: all threads are simulated on the socket of the drive";
+        set.unlike.push(what.into());
+    }
     for job in &mut set.jobs {
+        job.cpu_nodes = workload::job::CpuNodes::Drive;
         job.name = name.into();
         // A file is a small part of the drive, and its place does not matter to the model.
         job.norandommap = true;

@@ -2,16 +2,14 @@
 
 use model::host::Advice;
 
-use crate::job::{
-    Distribution, Extent, Mix, RateProcess, Sequencer, SteadyMetric, SyncMode, Unified,
-};
+use crate::job::{Distribution, Mix, RateProcess, Sequencer, SteadyMetric, SyncMode, Unified};
 
 use super::engines;
-use super::settings::{Settings, ZoneMode};
+use super::settings::Settings;
 use super::split;
-use super::value::{self, OptionError, OptionValue, SizeValue};
+use super::value::{self, OptionError, OptionValue};
 
-type ApplyResult = Result<(), OptionError>;
+pub(super) type ApplyResult = Result<(), OptionError>;
 
 /// Options that only store a value: `name: field = parser`.
 macro_rules! store {
@@ -38,14 +36,6 @@ store! {
     loops: job.loops = |given| given.number32(0, u32::MAX);
     filename: filename = |given| given.text().map(|text| Some(text.trim().into()));
     directory: directory = |given| given.text().map(|text| Some(text.trim().into()));
-    // 0 is fio's default: the whole file or drive.
-    size: job.size = |given| extent(given, 100).map(|size| Some(size).filter(|size| *size != Extent::Bytes(0)));
-    io_size: job.io_size = |given| extent(given, 100).map(|size| Some(size).filter(|size| *size != Extent::Bytes(0)));
-    zonesize: zones.size = |given| given.number(0, u64::MAX >> 2);
-    zonerange: zones.range = |given| given.number(0, u64::MAX >> 2);
-    zoneskip: zones.skip = |given| given.number(0, u64::MAX >> 2);
-    offset: job.offset = |given| extent(given, 100);
-    offset_increment: job.offset_increment = |given| extent(given, 100);
     number_ios: job.number_ios = |given| given.number(0, u64::MAX).map(|ios| (ios > 0).then_some(ios));
     bs_unaligned: unaligned = |given| given.set();
     bs_is_seq_rand: sizes_by_pattern = |given| given.boolean();
@@ -83,19 +73,6 @@ store! {
     disable_clat: job.reporting.disable_clat = |given| given.boolean();
     disable_slat: job.reporting.disable_slat = |given| given.boolean();
     disable_bw: job.reporting.disable_bw = |given| given.boolean();
-}
-
-fn extent(given: &OptionValue, most_percent: u64) -> Result<Extent, OptionError> {
-    match given.quantity()? {
-        SizeValue::Count(bytes) => Ok(Extent::Bytes(bytes)),
-        SizeValue::Percent(percent) if percent <= most_percent => {
-            Ok(Extent::Percent(percent as f64))
-        }
-        SizeValue::Percent(percent) => Err(OptionError::new(
-            format!("{percent}% is more than the whole drive"),
-            format!("at most {most_percent}%"),
-        )),
-    }
 }
 
 fn merge<T: Copy>(into: &mut [Option<T>; 3], values: [Option<T>; 3]) {
@@ -181,22 +158,6 @@ pub(super) fn rw(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
             })?;
             job.skip = sign * bytes;
         }
-    }
-    Ok(())
-}
-
-pub(super) fn zonemode(settings: &mut Settings, given: &OptionValue) -> ApplyResult {
-    let modes = [
-        ("none", ZoneMode::None),
-        ("strided", ZoneMode::Strided),
-        ("zbd", ZoneMode::Zbd),
-    ];
-    settings.zone_mode = given.word(&modes)?.0;
-    if settings.zone_mode == ZoneMode::Zbd {
-        return Err(OptionError::new(
-            "zbd writes and resets the zones of a zoned drive, and the drives here have none",
-            "for a drive without zones, leave out zonemode, zonesize and sizes in zones (`8z`); zonemode=strided skips parts of the range",
-        ));
     }
     Ok(())
 }

@@ -55,6 +55,9 @@ pub(super) const ENGINES: &[FioEngine] = &[
     engine("pvsync", Engine::Sync, true),
     engine("pvsync2", Engine::Pvsync2, true),
     engine("sg", Engine::Sync, true).unbuffered(),
+    engine("libzbc", Engine::Sync, true).unbuffered().as_if(
+        "ioengine=libzbc is taken as psync: its SCSI commands for zones have no model",
+    ),
     engine("mmap", Engine::Sync, true).mapped().as_if(
         "ioengine=mmap is taken as psync through the page cache: each I/O costs a system call and a copy instead of page faults",
     ),
@@ -135,10 +138,7 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
             "libiscsi",
         ],
     ),
-    (
-        "is for drives of a kind that has no model",
-        &["mtd", "libzbc"],
-    ),
+    ("is for drives of a kind that has no model", &["mtd"]),
     (
         "takes a path to the drive that has no model",
         &["splice", "libcufile", "libhipfile"],

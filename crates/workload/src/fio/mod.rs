@@ -6,7 +6,7 @@
 //! change fio's behaviour but are not simulated are listed in another warning. An unknown option is an error with its
 //! line and the nearest name. The problems of all files are reported together.
 //!
-//! Not included: client and server, profiles, and zoned devices.
+//! Not included: client and server, profiles, and drives with zones of their own.
 
 mod apply;
 mod command_line;
@@ -22,6 +22,7 @@ mod settings;
 mod split;
 mod table;
 mod value;
+mod zones;
 
 use std::io;
 use std::path::{Path, PathBuf};

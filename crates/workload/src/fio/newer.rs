@@ -6,6 +6,7 @@
 
 use super::apply::*;
 use super::options::{FioOption, SPDK, modelled, nothing, refused};
+use super::zones::*;
 
 const PASSTHROUGH: &[&str] = &["io_uring_cmd"];
 const ASYNCHRONOUS: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
@@ -67,9 +68,9 @@ pub(super) const NEWER: &[FioOption] = &[
     // Options that change the I/O.
     modelled("steadystate_check_interval", &["ss_interval"], steadystate_check_interval).since("3.35"),
     modelled("end_syncfs", &[], end_fsync).since("3.42"),
-    refused("num_range", &["1"], "a trim here has one range, not several in one command").for_engines(PASSTHROUGH).since("3.37"),
+    modelled("num_range", &[], num_range).for_engines(PASSTHROUGH).since("3.37"),
     refused("ramp_size", &["0"], "counting begins after a time (ramp_time), not after an amount of I/O").since("3.42"),
-    refused("write_mode", &["write"], "writes here are writes (zeroes, uncor, verify and zone_append have no model)").for_engines(PASSTHROUGH).since("3.38"),
+    modelled("write_mode", &[], write_mode).for_engines(PASSTHROUGH).since("3.38"),
     refused("read_mode", &["read"], "reads here are reads").for_engines(PASSTHROUGH).since("3.43"),
     refused("sprandom", &["0"], "--state steady begins with a drive in the state that it prepares").since("3.41"),
     nothing("spr_num_regions").since("3.41"),

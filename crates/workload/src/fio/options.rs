@@ -4,6 +4,7 @@
 use super::apply::*;
 use super::settings::Settings;
 use super::value::{OptionError, OptionValue};
+use super::zones::*;
 
 /// Effect of an option on a simulated drive.
 #[derive(Clone, Copy)]
@@ -199,13 +200,13 @@ pub(super) const OPTIONS: &[FioOption] = &[
     modelled("zonesize", &[], zonesize),
     modelled("zonerange", &[], zonerange),
     modelled("zoneskip", &[], zoneskip),
-    nothing("zonecapacity"),
-    nothing("read_beyond_wp"),
-    nothing("max_open_zones"),
-    nothing("job_max_open_zones"),
+    modelled("zonecapacity", &[], zonecapacity),
+    modelled("read_beyond_wp", &[], read_beyond_wp),
+    modelled("max_open_zones", &[], max_open_zones),
+    modelled("job_max_open_zones", &[], job_max_open_zones),
     nothing("ignore_zone_limits"),
-    nothing("zone_reset_threshold"),
-    nothing("zone_reset_frequency"),
+    modelled("zone_reset_threshold", &[], zone_reset_threshold),
+    modelled("zone_reset_frequency", &[], zone_reset_frequency),
 
     // Type of I/O.
     modelled("rw", &["readwrite"], rw),
@@ -450,7 +451,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     nothing("cpumask"),
     nothing("cpus_allowed"),
     nothing("cpus_allowed_policy"),
-    nothing("numa_cpu_nodes"),
+    modelled("numa_cpu_nodes", &[], numa_cpu_nodes),
     nothing("numa_mem_policy"),
     nothing("gpu_dev_id"),
     nothing("nice"),

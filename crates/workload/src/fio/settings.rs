@@ -15,8 +15,8 @@ use crate::job::{
 use super::engines;
 use super::files::is_device;
 use super::value::OptionError;
+use super::zones::ZoneOptions;
 use crate::blocks::limits;
-use crate::strided::StridedZones;
 
 /// fio's view of a job.
 #[derive(Clone, Debug)]
@@ -38,9 +38,9 @@ pub(super) struct Settings {
     pub sizes_by_pattern: bool,
     pub rate_bytes: [Option<u64>; 3],
     pub rate_iops: [Option<u64>; 3],
-    pub zone_mode: ZoneMode,
-    /// `zonesize`, `zonerange` and `zoneskip`.
-    pub zones: StridedZones,
+    pub zones: ZoneOptions,
+    /// Ranges of a trim command (`num_range`).
+    pub trim_ranges: u32,
     pub think: ThinkTime,
     /// `thinktime_blocks`, if given: its default has no effect together with `thinktime_iotime`.
     pub think_blocks: Option<u32>,
@@ -85,8 +85,8 @@ impl Default for Settings {
             sizes_by_pattern: false,
             rate_bytes: [None; 3],
             rate_iops: [None; 3],
-            zone_mode: ZoneMode::None,
-            zones: StridedZones::default(),
+            zones: ZoneOptions::default(),
+            trim_ranges: 1,
             think: ThinkTime::default(),
             think_blocks: None,
             latency_target: Span::ZERO,
@@ -109,15 +109,6 @@ impl Default for Settings {
             engine_options: Vec::new(),
         }
     }
-}
-
-/// Values of `zonemode`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum ZoneMode {
-    None,
-    Strided,
-    /// Zones of a zoned drive.
-    Zbd,
 }
 
 /// A message that only arises from the combination of options: the option, and the problem or remark.
@@ -158,9 +149,10 @@ impl Settings {
         let mut notes = std::mem::take(&mut self.notes);
         let mut unlike = Vec::new();
         self.finish_steady(&mut wrong);
-        self.finish_zones(&mut wrong);
+        self.finish_zones(&mut wrong, &mut notes);
         self.without_metadata(&mut notes);
         self.finish_blocks(&mut wrong, &mut notes);
+        self.finish_commands(&mut wrong, &mut notes);
         self.job.on_device = self.is_on_device();
         self.finish_rates(&mut wrong);
         self.finish_times(&mut notes);
@@ -330,37 +322,6 @@ impl Settings {
         }
     }
 
-    /// Combines `zonemode`, `zonesize`, `zonerange` and `zoneskip`, as fio does.
-    fn finish_zones(&mut self, wrong: &mut Vec<OptionMessage<OptionError>>) {
-        let zones = &mut self.zones;
-        let problem = match self.zone_mode {
-            ZoneMode::None if zones.size > 0 => Some((
-                "zonesize",
-                OptionError::new(
-                    "has no meaning in zonemode=none, and fio refuses the two together",
-                    "zonemode=strided and zonesize, or neither",
-                ),
-            )),
-            ZoneMode::Strided if zones.size == 0 => Some((
-                "zonemode",
-                OptionError::new(
-                    "strided needs zonesize, the bytes to transfer in a zone",
-                    "such as zonesize=256m",
-                ),
-            )),
-            ZoneMode::Strided => {
-                if zones.range == 0 {
-                    zones.range = zones.size;
-                }
-                self.job.strided = Some(*zones);
-                None
-            }
-            // Refused where it is written.
-            ZoneMode::None | ZoneMode::Zbd => None,
-        };
-        wrong.extend(problem.map(|(option, what)| OptionMessage { option, what }));
-    }
-
     /// Removes metadata from block sizes: in a format with metadata after each logical block (extended LBA, such as
     /// 4096 + 64 B), only the data is simulated.
     fn without_metadata(&mut self, notes: &mut Vec<String>) {
@@ -390,7 +351,7 @@ impl Settings {
     }
 
     /// Checks whether I/O goes through the page cache, so that blocks may have any size.
-    fn is_cached(&self) -> bool {
+    pub(super) fn is_cached(&self) -> bool {
         let engine = engines::find(&self.job.engine_name);
         let data = matches!(self.job.mix, Mix::Read | Mix::Write | Mix::ReadWrite);
         data && engine.is_some_and(|engine| engine.mapped || !self.job.direct && !engine.unbuffered)

@@ -431,7 +431,7 @@ fn problems_name_line_key_and_cure() {
     error: bad.fio:9:1: bs: `.5k` in `1.5k` is not a suffix of a size
       help: a whole number and k, m, g, t or p, alone or with b (see kb_base)
     error: bad.fio:10:1: ioengine: `pmemblk` reads and writes memory, so the kernel decides what reaches a drive and when
-      help: for the same I/O on a drive, use one of sync, psync, vsync, pvsync, pvsync2, sg, mmap, libaio, posixaio, io_uring, io_uring_cmd, spdk, spdk_nvme, spdk_bdev, nbd, xnvme, libblkio, windowsaio, solarisaio
+      help: for the same I/O on a drive, use one of sync, psync, vsync, pvsync, pvsync2, sg, libzbc, mmap, libaio, posixaio, io_uring, io_uring_cmd, spdk, spdk_nvme, spdk_bdev, nbd, xnvme, libblkio, windowsaio, solarisaio
     error: bad.fio:12:1: rw: there is no `randreed`
       help: did you mean `randread`? There are: read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, randtrimwrite
     error: bad.fio:13:1: size: `q` in `4q` is not a suffix of a size

@@ -34,6 +34,8 @@ pub(super) enum SizeValue {
     Count(u64),
     /// `n%`.
     Percent(u64),
+    /// `nz`: a number of zones.
+    Zones(u64),
 }
 
 /// The value of one option as written, with the meaning of `k`.
@@ -197,6 +199,10 @@ impl<'a> OptionValue<'a> {
     pub(super) fn count(&self, text: &str) -> Result<u64, OptionError> {
         match self.quantity_of(text)? {
             SizeValue::Count(count) => Ok(count),
+            SizeValue::Zones(_) => Err(OptionError::new(
+                format!("`{text}` counts zones"),
+                SIZE_HELP,
+            )),
             SizeValue::Percent(_) => Err(OptionError::new(
                 format!("`{text}` is a percentage"),
                 "a number; percent has no meaning here",
@@ -219,10 +225,7 @@ impl<'a> OptionValue<'a> {
             return Ok(SizeValue::Percent(digits));
         }
         if suffix.eq_ignore_ascii_case("z") {
-            return Err(OptionError::new(
-                format!("`{text}` counts zones, and the drives here have none"),
-                SIZE_HELP,
-            ));
+            return Ok(SizeValue::Zones(digits));
         }
         let by = self.multiplier(suffix).ok_or_else(|| {
             OptionError::new(

@@ -6,6 +6,7 @@ use super::{HostPath, SubmissionPath, Timer, pages};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Device;
+use crate::host::bridge::crossing_down;
 use crate::host::config::CompletionMode;
 use crate::host::core::CoreWork;
 use crate::time::{Span, Time};
@@ -145,14 +146,27 @@ impl<D: Device> HostPath<D> {
 
     #[inline(always)]
     fn reach_drive(&mut self, now: Time, id: CommandId) {
-        if let Some(bridge) = &self.config.bridge {
+        if self.crosses {
             cold_path();
-            let outstanding = &mut self.outstanding[id as usize];
-            let at = self.crossings.down(now, bridge, &outstanding.command);
-            outstanding.bridged = at.since(now);
-            return self.timers.push(at, (Timer::BridgedDown, id));
+            return self.cross_down(now, id);
         }
         self.give_to_drive(now, id);
+    }
+
+    /// A command crosses the link between sockets, if its thread is not on the drive's, and the bridge, if there is one.
+    #[inline(never)]
+    fn cross_down(&mut self, now: Time, id: CommandId) {
+        let outstanding = &mut self.outstanding[id as usize];
+        let thread = &self.threads[usize::from(outstanding.to.thread)];
+        let mut at = now + crossing_down(thread.crossing, &outstanding.command);
+        if let Some(bridge) = &self.config.bridge {
+            at = self.crossings.down(at, bridge, &outstanding.command);
+        }
+        outstanding.bridged = at.since(now);
+        if at == now {
+            return self.give_to_drive(now, id);
+        }
+        self.timers.push(at, (Timer::BridgedDown, id));
     }
 
     /// The monitor, a helper or a kernel thread has carried a command down.

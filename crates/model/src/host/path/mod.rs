@@ -11,7 +11,7 @@
 //! * `guest`: a guest and its monitor
 //! * `polling`: mean times for hybrid polling
 //! * `timer`: timed events other than the end of a core's work
-//! * `super::bridge`: a PCIe switch
+//! * `super::bridge`: a PCIe switch, and the link between two sockets
 
 mod cores;
 mod down;
@@ -58,7 +58,7 @@ struct Outstanding {
     issued: Time,
     /// Time spent in locks and helpers' queues.
     queued: Span,
-    /// Time spent in the bridge on the way down.
+    /// Time spent in the bridge, and between sockets, on the way down.
     bridged: Span,
     /// When the drive received the command; later, when polling begins.
     below: Time,
@@ -91,6 +91,8 @@ pub struct HostPath<D> {
     learnt: MeanTimes,
     timers: TypedEventQueue<(Timer, CommandId)>,
     crossings: Crossings,
+    /// Whether commands of any thread cross a bridge or the link between sockets.
+    crosses: bool,
     /// Commands by id.
     outstanding: Vec<Outstanding>,
     /// Completions of the drive at one time; kept to reuse its memory.
@@ -116,7 +118,10 @@ impl<D: Device> HostPath<D> {
         } else {
             threads
         };
-        let core_of = |thread: &ThreadConfig| thread.core % config.cores.max(1);
+        let core_of = |thread: &ThreadConfig| {
+            let cores = config.cores.max(1);
+            thread.core % cores + thread.socket * cores
+        };
         let mut used: Vec<u16> = threads.iter().map(core_of).collect();
         used.sort_unstable();
         used.dedup();
@@ -153,6 +158,7 @@ impl<D: Device> HostPath<D> {
             learnt: MeanTimes::new(threads.len()),
             timers: TypedEventQueue::default(),
             crossings: Crossings::default(),
+            crosses: config.bridge.is_some() || threads.iter().any(HostThread::is_remote),
             outstanding: Vec::new(),
             below: Vec::new(),
             next: Time::NEVER,
@@ -385,9 +391,9 @@ impl<D: Device> HostPath<D> {
             let outstanding = &mut self.outstanding[id as usize];
             let to = outstanding.to;
             outstanding.answer = *answer;
-            if self.config.bridge.is_some() {
+            if self.crosses {
                 cold_path();
-                self.cross_up(now, id);
+                self.cross_up(now, id, to, done);
             } else {
                 self.answered(now, id, to, done);
             }

@@ -26,9 +26,15 @@ impl Queues {
     /// Creates the queues for these cores. Queues are spread over all cores evenly, as Linux does; a guest has the
     /// queues of a virtual controller.
     pub(super) fn new(used: &[u16], config: &HostConfig) -> Queues {
+        // Without threads on other sockets, the queues are spread over the cores of the drive's socket.
+        let own = u32::from(config.cores.max(1));
+        let cores = match used.last() {
+            Some(&last) if u32::from(last) >= own => own * u32::from(config.sockets.max(1)),
+            _ => own,
+        };
         let each = |&core: &u16| match config.io_queues.map(u16::from) {
-            Some(queues) if config.cores > queues && config.hypervisor.is_none() => {
-                (u32::from(core) * u32::from(queues) / u32::from(config.cores)) as u16
+            Some(queues) if cores > u32::from(queues) && config.hypervisor.is_none() => {
+                (u32::from(core) * u32::from(queues) / cores) as u16
             }
             Some(_) | None => core,
         };

@@ -43,6 +43,8 @@ pub(super) struct HostThread {
     /// The thread's own time for a result, and whether that is system time: 0 no, 1 yes.
     pub(super) reap: Span,
     pub(super) reap_mode: usize,
+    /// Latency of one crossing of the link to the drive's socket; zero if the thread is on that socket.
+    pub(super) crossing: Span,
     /// CPU time in user and system mode.
     pub(super) cpu: [Span; 2],
     /// Number of its completions that were found and that it has not reaped; counted only on shared cores.
@@ -59,6 +61,13 @@ impl HostThread {
             let scheduler = host.scheduler.cost;
             costs.submit += scheduler;
         }
+        let remote = host.remote_socket.filter(|_| config.socket != 0);
+        let remote = remote.unwrap_or_default();
+        // Kernel threads run on the socket of their thread, as helpers do.
+        if !costs.has_helpers() {
+            costs.submit += remote.submit;
+        }
+        costs.reap += remote.complete;
         let polled = if config.sq_poll { host.sq_poll } else { None };
         let way = match polled {
             Some(_) => SubmissionPath::KernelThread,
@@ -72,7 +81,10 @@ impl HostThread {
             sleeps: host.mode(config, config.high_priority) == CompletionMode::Interrupt,
             modes: [false, true].map(|high_priority| host.mode(config, high_priority)),
             costs,
-            hand_down: costs.hand_off,
+            hand_down: match way {
+                SubmissionPath::Helpers => costs.hand_off + remote.submit,
+                SubmissionPath::Direct | SubmissionPath::KernelThread => costs.hand_off,
+            },
             find: Span::ZERO,
             submit: costs.submit,
             per_page: host.per_page,
@@ -84,6 +96,7 @@ impl HostThread {
             file: Span::ZERO,
             reap: costs.reap,
             reap_mode: usize::from(!user),
+            crossing: remote.crossing,
             cpu: [Span::ZERO; 2],
             found: 0,
         };
@@ -98,6 +111,11 @@ impl HostThread {
             reap: polled.reap,
             ..thread
         }
+    }
+
+    /// Whether the thread runs on a socket other than the drive's.
+    pub(super) fn is_remote(&self) -> bool {
+        self.crossing != Span::ZERO
     }
 
     /// The thread's I/Os are to a file, which costs the submitter `takes` each.

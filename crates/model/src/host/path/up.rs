@@ -12,14 +12,24 @@ use crate::host::core::{CoreWork, NOBODY};
 use crate::time::{Span, Time};
 
 impl<D: Device> HostPath<D> {
-    /// The drive has completed a command behind a bridge.
+    /// The drive has completed a command behind a bridge, or of a thread on another socket.
     #[inline(never)]
-    pub(super) fn cross_up(&mut self, now: Time, id: CommandId) {
+    pub(super) fn cross_up(
+        &mut self,
+        now: Time,
+        id: CommandId,
+        to: CompletionTarget,
+        done: &mut Vec<Completion>,
+    ) {
         let outstanding = &mut self.outstanding[id as usize];
-        let Some(bridge) = &self.config.bridge else {
-            return;
+        let mut at = match &self.config.bridge {
+            Some(bridge) => self.crossings.up(now, bridge, &outstanding.command),
+            None => now,
         };
-        let at = self.crossings.up(now, bridge, &outstanding.command);
+        at += self.threads[usize::from(to.thread)].crossing;
+        if at == now {
+            return self.answered(now, id, to, done);
+        }
         let answer = &mut outstanding.answer;
         answer
             .anatomy

@@ -2,6 +2,7 @@
 //! with which reason. The files are short ones of this project.
 
 use super::*;
+use crate::job::{CpuNodes, WriteMode};
 use crate::strided::StridedZones;
 
 /// Files that run: name of the class, text, and a part of a warning that must be among the warnings.
@@ -57,16 +58,52 @@ const RUN: &[(&str, &str, &str)] = &[
 /// Files that are refused: name of the class, text, a part of the problem, and a part of its help.
 const REFUSED: &[(&str, &str, &str, &str)] = &[
     (
-        "zoned block devices",
-        "[a]\nzonemode=zbd\nzonesize=256m\nrw=randwrite\nbs=32m\nfilename=/dev/sdb\nsize=1g\n",
-        "zonemode: zbd writes and resets the zones of a zoned drive, and the drives here have none",
-        "zonemode=strided skips parts of the range",
-    ),
-    (
         "sizes in zones",
         "[a]\nrw=read\nfilename=/dev/sdb\nsize=8z\n",
-        "`8z` counts zones, and the drives here have none",
-        "",
+        "size: counts zones, and only zonemode=zbd has zones of one size",
+        "zonemode=zbd and zonesize",
+    ),
+    (
+        "zones that are skipped",
+        "[a]\nzonemode=zbd\nzonesize=256m\nzoneskip=1g\nrw=randwrite\ndirect=1\nfilename=/dev/sdb\nsize=1g\n",
+        "zoneskip: must be 0 with zonemode=zbd",
+        "zonemode=strided",
+    ),
+    (
+        "zones smaller than their capacity",
+        "[a]\nzonemode=zbd\nzonesize=64m\nzonecapacity=128m\nrw=randwrite\ndirect=1\nfilename=/dev/sdb\nsize=1g\n",
+        "zonecapacity: is larger than zonesize",
+        "at most zonesize",
+    ),
+    (
+        "trims of parts of zones",
+        "[a]\nzonemode=zbd\nzonesize=64m\nrw=randtrim\nbs=4k\ndirect=1\nfilename=/dev/sdb\nsize=1g\n",
+        "bs: trims with zonemode=zbd reset whole zones",
+        "bs equal to zonesize",
+    ),
+    (
+        "zone append without zones",
+        "[a]\nioengine=io_uring_cmd\ncmd_type=nvme\nfilename=/dev/ng0n1\nrw=write\nwrite_mode=zone_append\nsize=1g\n",
+        "write_mode: zone_append requires zonemode=zbd",
+        "zonemode=zbd",
+    ),
+    (
+        "commands whose shares do not sum to 100",
+        "[a]\nioengine=io_uring_cmd\nfilename=/dev/ng0n1\nrw=write\nwrite_mode=write/60:zeroes/30\nsize=1g\n",
+        "write_mode: the shares sum to 90, not 100",
+        "write_mode=write/60:zeroes/40",
+    ),
+    (
+        "several ranges that are not trimmed",
+        "[a]\nioengine=io_uring_cmd\nfilename=/dev/ng0n1\nrw=randread\nnum_range=8\nsize=1g\n",
+        "num_range: is for trims only",
+        "rw=randtrim",
+    ),
+    (
+        "no NUMA node",
+        "[a]\nfilename=/dev/nvme0n1\nrw=randread\nnuma_cpu_nodes=1-0\nsize=1g\n",
+        "numa_cpu_nodes: `1-0` is not a node or a range of nodes",
+        "0-1, or all",
     ),
     (
         "zone sizes without a mode",
@@ -105,28 +142,10 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "libaio",
     ),
     (
-        "drives of other kinds",
-        "[a]\nioengine=libzbc\nfilename=/dev/sg0\nrw=read\nsize=1g\n",
-        "ioengine: `libzbc` is for drives of a kind that has no model",
-        "libaio",
-    ),
-    (
         "operations of file systems",
         "[a]\nioengine=falloc\nsize=1g\n",
         "ioengine: `falloc` exercises a file system",
         "libaio",
-    ),
-    (
-        "commands that are not writes",
-        "[a]\nioengine=io_uring_cmd\ncmd_type=nvme\nfilename=/dev/ng0n1\nrw=write\nwrite_mode=zeroes\nsize=1g\n",
-        "write_mode: an option of fio 3.38 that is not simulated",
-        "its default (write)",
-    ),
-    (
-        "a trim of several ranges",
-        "[a]\nioengine=io_uring_cmd\nfilename=/dev/ng0n1\nrw=randtrim\nnum_range=8\nsize=1g\n",
-        "num_range: an option of fio 3.37 that is not simulated",
-        "its default (1)",
     ),
     (
         "a template's variable",
@@ -201,4 +220,52 @@ fn a_zone_is_as_long_as_its_share_unless_zonerange_says_otherwise() {
     );
     // zonerange and zoneskip alone have no effect in fio, too.
     assert_eq!(job("filename=/dev/x\nzoneskip=2m").strided, None);
+}
+
+/// Jobs for zoned drives, passthrough commands and NUMA nodes, as fio's examples have them.
+#[test]
+fn zones_commands_and_nodes_have_the_meaning_that_fio_gives_them() {
+    let zoned = |options: &str| {
+        job(&format!(
+            "filename=/dev/x\ndirect=1\nzonemode=zbd\n{options}"
+        ))
+    };
+    let set =
+        zoned("zonesize=256m\nmax_open_zones=32\nnumjobs=16\nrw=randwrite\nsize=8z\noffset=524z");
+    let zones = set.zoned.expect("zones");
+    assert_eq!(
+        (zones.size, zones.capacity, zones.max_open),
+        (256 << 20, 256 << 20, 2)
+    );
+    assert_eq!(set.size, Some(Extent::Bytes(2 << 30)));
+    assert_eq!(set.offset, Extent::Bytes(140_660_178_944));
+    let collected = zoned(
+        "zonesize=64m\nzonecapacity=48m\nzone_reset_threshold=0.7\nzone_reset_frequency=0.125",
+    );
+    let zones = collected.zoned.expect("zones");
+    assert_eq!((zones.capacity, zones.reset_every), (48 << 20, 8));
+    assert_eq!(zones.reset_threshold, 0.7);
+    // Zones of a drive that states them are 256 MiB.
+    assert_eq!(zoned("size=2z").size, Some(Extent::Bytes(512 << 20)));
+    assert_eq!(zoned("size=0z").size, None);
+    let passthrough = |options: &str| {
+        job(&format!(
+            "filename=/dev/ng0n1\nioengine=io_uring_cmd\ncmd_type=nvme\nsize=1g\n{options}"
+        ))
+    };
+    assert_eq!(
+        passthrough("rw=write\nwrite_mode=write/50:zeroes/:uncor/").write_modes,
+        [
+            (WriteMode::Write, 50),
+            (WriteMode::Zeroes, 25),
+            (WriteMode::Uncorrectable, 25)
+        ]
+    );
+    assert_eq!(passthrough("rw=write\nwrite_mode=write").write_modes, []);
+    let trims = passthrough("rw=randtrim\nbs=4k\nnum_range=8");
+    assert_eq!(trims.block_sizes[2], BlockSizes::Fixed(32 << 10));
+    assert_eq!(trims.block_align[2], 4096);
+    let nodes = |text: &str| job(&format!("filename=/dev/x\nnuma_cpu_nodes={text}")).cpu_nodes;
+    assert_eq!(nodes("0-1,3"), CpuNodes::List(vec![0, 1, 3]));
+    assert_eq!(nodes("all").on_host(2), [0, 1]);
 }

@@ -8,7 +8,7 @@
 //! * it has written nothing for the maximum waiting time of a command.
 //!
 //! Sequential accesses have no positioning cost and could continue forever. After some revolutions at one place, the
-//! head therefore leaves it if an access waits elsewhere.
+//! head therefore leaves it if an access waits elsewhere. Adjacent commands are carried out in order (assumed).
 
 use alloc::vec::Vec;
 
@@ -78,7 +78,7 @@ impl Hdd {
         self.stop_ahead(now);
         while self.work.is_none() {
             let access = match self.choose(now) {
-                Some(Choice::Command(at)) => self.queue.swap_remove(at),
+                Some(Choice::Command(at)) => self.queue.swap_remove(self.first_of_run(at)),
                 Some(Choice::Cache(at)) => {
                     self.drained = now;
                     self.cache.begin(at)
@@ -105,6 +105,21 @@ impl Hdd {
             .then(|| self.choose_from(now, true))
             .flatten();
         elsewhere.or_else(|| self.choose_from(now, false))
+    }
+
+    /// Returns the first of the adjacent commands that lead to this one. Otherwise the head could skip a command of a
+    /// sequential stream, and the following ones, without positioning cost, would delay it up to the maximum waiting
+    /// time.
+    fn first_of_run(&self, mut at: usize) -> usize {
+        let before = |at: usize| {
+            let this = &self.queue[at];
+            let leads = |it: &Access| it.end == this.offset && it.writes == this.writes;
+            self.queue.iter().position(leads)
+        };
+        while let Some(earlier) = before(at) {
+            at = earlier;
+        }
+        at
     }
 
     fn choose_from(&self, now: Time, leave: bool) -> Option<Choice> {

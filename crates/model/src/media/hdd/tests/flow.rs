@@ -50,6 +50,24 @@ fn streams_side_by_side_are_read_ahead() {
     assert!(with > 3.0 * without, "{with} against {without}");
 }
 
+/// A command of a stream that other commands of the stream overtake would wait until the maximum time of the queue.
+#[test]
+fn deep_sequential_streams_are_served_in_their_order() {
+    let rates = [1, 8, 32].map(|depth| {
+        let mut config = large();
+        config.disk.read_retry = 0.001;
+        let mut disk = Hdd::new(config, 1);
+        let bytes: u32 = 128 << 10;
+        let seen = closed(&mut disk, depth, 8000, |id| {
+            Command::read(id, u64::from(id) * u64::from(bytes), bytes)
+        });
+        let slowest = seen.iter().map(Seen::latency).fold(0.0, f64::max);
+        assert!(slowest < 0.1, "{slowest} s at a depth of {depth}");
+        rate(&seen)
+    });
+    assert!(rates.iter().all(|it| *it > 0.95 * rates[0]), "{rates:?}");
+}
+
 #[test]
 fn writes_are_acknowledged_until_the_cache_is_full() {
     let config = large();

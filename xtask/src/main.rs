@@ -23,7 +23,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test [STEP]... [--no-install]   install what the tests need, then run every step (or only those named)
   test quick                      formatting, lints, unit tests: under two minutes when built; installs nothing
-  test nightly                    what takes long: prove at more points, the soak, stores, long fuzzing, the static binary
+  test nightly                    what takes long: prove at more points, the soak, stores, all answers, long fuzzing, the static binary
   steps                           list the steps of `test`
   vendor                          copy uPlot from npm into the page's sources, with its licence
   guest                           build the Linux that the tests of live drives boot, into target/guest

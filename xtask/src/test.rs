@@ -81,7 +81,15 @@ const STEPS: &[TestStep] = &[
 const QUICK: &[&str] = &["fmt", "clippy", "unit"];
 
 /// The steps of `nightly`: what takes long and seldom finds anything, once a day or before a release.
-const NIGHTLY: &[&str] = &["prove", "soak", "stores", "long-fuzz", "portable"];
+const NIGHTLY: &[&str] = &[
+    "prove",
+    "tiers",
+    "soak",
+    "stores",
+    "answers",
+    "long-fuzz",
+    "portable",
+];
 
 /// Steps that build `drivelab` with the engine of pages, so that they share what they build.
 const USES_PAGE_ENGINE: &[&str] = &["test", "soak", "stores"];
@@ -99,11 +107,20 @@ const BY_NAME: &[TestStep] = &[
     },
     TestStep {
         name: "prove",
-        what: "power cuts and faults of pools with many faults, at three times as many points",
+        what: "power cuts and faults of pools with many faults, at three times as many points; all planted bugs are searched",
         needs: &[&tools::CC],
         run: |_| {
-            let mut prove = cargo("test --workspace --locked --test prove");
+            let mut prove = cargo("test --workspace --locked --test prove --test planted");
             execute(prove.env("DRIVELAB_NIGHTLY", "1"))
+        },
+    },
+    TestStep {
+        name: "tiers",
+        what: "tiers of the kernel and of drivelab on served drives, with more power cuts",
+        needs: &[&tools::CC],
+        run: |_| {
+            let mut live = cargo("test --workspace --locked --test live tiers");
+            execute(live.env("DRIVELAB_NIGHTLY", "1"))
         },
     },
     TestStep {
@@ -117,6 +134,15 @@ const BY_NAME: &[TestStep] = &[
         what: "known stores lose what their settings let them lose in crash tests, and hold otherwise",
         needs: stores::NEEDS,
         run: stores::step,
+    },
+    TestStep {
+        name: "answers",
+        what: "docs/answers.md prints what its commands print, the slow ones too",
+        needs: &[&tools::CC],
+        run: |_| {
+            let mut verbs = cargo("test --workspace --locked --test verbs answers");
+            execute(verbs.env("DRIVELAB_ANSWERS", "all"))
+        },
     },
     TestStep {
         name: "long-fuzz",

@@ -1,4 +1,4 @@
-//! Drives, host paths and tiers as state machines without clocks, threads or payload data.
+//! Drives and host paths as state machines without clocks, threads or payload data.
 //!
 //! A [`Device`] takes [`Command`]s and returns [`Completion`]s; [`engine::run`] drives one in virtual time from an
 //! [`engine::Workload`]. Nothing in this crate reads a clock, a file or an environment variable. Nothing starts a

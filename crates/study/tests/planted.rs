@@ -1,6 +1,9 @@
 //! The checker finds each bug that is planted in a mirror, a stripe, a write-back cache or an intent log, within 10^5
 //! points (two within 2 x 10^5; three violate no guarantee). Without a bug there is no finding. [`lives`] finds a bug
 //! that shows only in a second epoch.
+//!
+//! `planted.txt` has the case that showed each bug, one in a line. Each run tries it first, and searches only if it shows
+//! the bug no longer; a nightly run searches for all bugs. A search prints the line after `record: `.
 
 mod lives;
 
@@ -204,7 +207,23 @@ fn each_planted_bug_is_found() {
     }
 }
 
+/// Bugs, each with the digits of a case that showed it.
+const CASES: &str = include_str!("planted.txt");
+
+/// Checks whether the recorded case of a bug shows a failure.
+fn is_shown_by_record(bug: Bug) -> bool {
+    let of_bug = |line: &'static str| {
+        let (name, digits) = line.split_once(' ')?;
+        (name == format!("{bug:?}")).then_some(digits)
+    };
+    let digits = CASES.lines().find_map(of_bug);
+    digits.is_some_and(|digits| replayed(place(bug).0, digits))
+}
+
 fn nothing_planted_is_not_found() {
+    for bug in Bug::ALL {
+        assert!(!is_shown_by_record(bug), "nothing is planted: {bug:?}");
+    }
     assert!(!is_found_by_jumbled_drives(), "nothing is planted");
     assert!(!lives::are_wrong(), "nothing is planted");
     let report = tried(("mirror(2*950pro-256)", "", 300));
@@ -232,6 +251,10 @@ fn are_found(bugs: impl Iterator<Item = Bug>) {
             }
             continue;
         }
+        if std::env::var_os("DRIVELAB_NIGHTLY").is_none() && is_shown_by_record(bug) {
+            println!("{bug:?}: shown by its recorded case");
+            continue;
+        }
         // A pool that acknowledges early releases a buffer that a member still reads. Without a planted bug, nothing
         // panics.
         let report = match std::panic::catch_unwind(|| tried(place(bug))) {
@@ -250,6 +273,7 @@ fn are_found(bugs: impl Iterator<Item = Bug>) {
                     broken.fault, broken.what
                 );
                 println!("{}", broken.program.join("\n"));
+                println!("record: {bug:?} {}", broken.replay);
                 let again = replayed(place(bug).0, &broken.replay);
                 assert!(again, "{bug:?} is not seen again");
             }
@@ -269,5 +293,6 @@ fn replayed(pool: &str, digits: &str) -> bool {
         return false;
     };
     let again = study::prove::replay(config, digits);
-    again.expect("it is a case of this pool").is_some()
+    // The digits of an earlier version may encode no case.
+    again.is_ok_and(|it| it.is_some())
 }

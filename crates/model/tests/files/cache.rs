@@ -166,7 +166,7 @@ fn pages_that_have_been_dirty_for_long_are_written() {
         now = files.next_event();
         files.advance(now, now, &mut Vec::new());
     }
-    // The first look after 31 s.
+    // The flusher wakes every 5 s; the wake-up at 35 s is the first one at which the page is older than 30 s.
     assert_eq!(now, Time::ZERO + Span::from_ms(35_000) + WAKE);
 }
 

@@ -205,7 +205,7 @@ fn briefly_worn(request: &ChooseRequest, all: &[&Candidate], by: Measure) -> Bri
     }
 }
 
-/// Returns the member of pools that all of these ends are of, if it is one and not the candidates themselves.
+/// Returns the pool member whose wear ends every candidate; `None` if they differ, or a candidate is a single drive.
 fn common<'a>(members: &[Option<&'a str>]) -> Option<&'a str> {
     let first = members.first().copied().flatten()?;
     members.iter().all(|it| *it == Some(first)).then_some(first)

@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Nothing replaces the only copy of the data.
+    /// A pool refuses to start without a member that holds the only copy of its data.
     #[test]
     fn a_pool_that_needs_the_member_is_refused_with_the_reason() {
         for (pool, member) in [

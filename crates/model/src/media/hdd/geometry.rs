@@ -96,7 +96,7 @@ impl DiskGeometry {
         let (turn, skew) = (disk.turn.ns(), skew.ns());
         let mut start = 0;
         let zones = lengths.iter().zip(0..).map(|(&track_bytes, index)| {
-            // Zones of equal width, as far as whole cylinders allow.
+            // Zones have equal widths, rounded to whole cylinders.
             let first_track = index * cylinders / count * heads;
             let tracks = (index + 1) * cylinders / count * heads - first_track;
             let zone = Zone {

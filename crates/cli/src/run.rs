@@ -359,8 +359,9 @@ fn notes(args: &Args, set: &JobSet, drive: &DriveSheet, outcome: &Outcome, sever
     for what in fio::end_of_life(drive, outcome) {
         remark(&format!("note{on}"), &what);
     }
-    for what in spread_starts(&set.jobs, outcome) {
-        remark(&format!("note{on}"), &what);
+    let unmet = fio::unmet_latency_targets(&set.jobs, outcome);
+    for what in spread_starts(&set.jobs, outcome).iter().chain(&unmet) {
+        remark(&format!("note{on}"), what);
     }
 }
 

@@ -28,7 +28,13 @@ pub(crate) fn columns(outcome: &Outcome) -> Vec<TimeColumn> {
         let threads = outcome.threads.iter().map(of);
         let mut sums = merged(threads.map(|it| &it.series[..]));
         sums.resize(count, lab::Interval::default());
-        let moments = moments(&sums, every);
+        let mut moments = moments(&sums, every);
+        // The run may end within the last interval.
+        let last = (end - every.seconds() * (count - 1) as f64) / every.seconds();
+        if let Some(moment) = moments.last_mut().filter(|_| 0.0 < last && last < 1.0) {
+            moment.iops /= last;
+            moment.bytes_per_second /= last;
+        }
         let mut add =
             |what: &str, value: &dyn Fn(&statistics::series::SeriesInterval) -> Option<f64>| {
                 let values = moments.iter().map(|it| value(it).map(rounded));

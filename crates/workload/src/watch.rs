@@ -2,8 +2,8 @@
 //! test (`steadystate`).
 //!
 //! The search follows fio: the depth starts at 1 and doubles while each window meets the target. Then the search
-//! halves the gap between the largest depth that met the target and the smallest that did not. Unlike fio, it ignores
-//! I/Os issued before the last change of the depth.
+//! halves the gap between the largest depth that met the target and the smallest that did not. If depth 1 does not meet
+//! it either, the job continues at depth 1. Unlike fio, it ignores I/Os issued before the last change of the depth.
 
 use model::{Span, Time};
 
@@ -15,7 +15,7 @@ pub(crate) enum Advice {
     Nothing,
     /// Use this depth from now on.
     Depth(u32),
-    /// Stop: the depth has been found (0: depth 1 does not meet the target).
+    /// Stop: the depth has been found.
     Found(u32),
     /// Stop: the job is in steady state.
     Steady,
@@ -56,7 +56,7 @@ impl DepthSearch {
         self.depth
     }
 
-    /// Returns the depth that was found.
+    /// Returns the depth that was found; 0 if depth 1 does not meet the target.
     pub(crate) fn found(&self) -> Option<u32> {
         self.settled.then_some(self.meets)
     }
@@ -85,7 +85,7 @@ impl DepthSearch {
         if self.meets + 1 == self.fails {
             self.settled = true;
             self.depth = self.meets.max(1);
-            return if self.target.run && self.meets > 0 {
+            return if self.target.run || self.meets == 0 {
                 Advice::Depth(self.depth)
             } else {
                 Advice::Found(self.meets)
@@ -225,7 +225,11 @@ mod tests {
             let latency = |depth: u32| Span::from_us(if depth <= limit { 90 } else { 110 });
             assert_eq!(search(target, latency), Some(limit));
         }
-        assert_eq!(search(target, |_| Span::from_us(200)), Some(0));
+        assert_eq!(
+            search(target, |_| Span::from_us(200)),
+            None,
+            "as fio: goes on at depth 1"
+        );
         let run = LatencyTarget {
             run: true,
             ..target

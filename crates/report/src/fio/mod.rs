@@ -138,6 +138,24 @@ pub fn spread_starts(jobs: &[Job], outcome: &Outcome) -> Vec<String> {
     spread.into_iter().map(of_job).collect()
 }
 
+/// Returns, for each job with a `latency_target` that depth 1 exceeds, a note; each job runs to its end at depth 1, as
+/// in fio.
+pub fn unmet_latency_targets(jobs: &[Job], outcome: &Outcome) -> Vec<String> {
+    let exceeds = |index: usize| {
+        let mut threads = outcome.threads.iter().filter(|it| it.job == index);
+        threads.any(|it| it.latency_depth == Some(0))
+    };
+    let unmet = (0..).zip(jobs).filter(|(index, _)| exceeds(*index));
+    let note = |(_, job): (usize, &Job)| {
+        let target = job.latency_target?.target.show();
+        let name = &job.name;
+        Some(format!(
+            "job {name}: no depth meets its latency_target of {target}; it ran at depth 1"
+        ))
+    };
+    unmet.filter_map(note).collect()
+}
+
 /// Returns what the host's page cache did in a run, in a line for reads and one for writes; empty for runs without it.
 pub fn page_cache(outcome: &Outcome) -> Vec<String> {
     let gauge = |gauge| outcome.gauge(gauge).unwrap_or(0.0);

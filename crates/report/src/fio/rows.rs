@@ -244,7 +244,10 @@ impl<'a> FioRow<'a> {
             depths: thread.depths,
             submits,
             completes,
-            latency_depth: thread.latency_depth.unwrap_or(job.iodepth),
+            // fio prints 1 if no depth meets the target.
+            latency_depth: thread
+                .latency_depth
+                .map_or(job.iodepth, |depth| depth.max(1)),
             threads: vec![thread],
         }
     }

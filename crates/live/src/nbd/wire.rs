@@ -46,7 +46,6 @@ pub mod answer {
     pub const ERR_INVALID: u32 = 1 << 31 | 3;
     pub const ERR_TLS_REQD: u32 = 1 << 31 | 5;
     pub const ERR_UNKNOWN: u32 = 1 << 31 | 6;
-    pub const ERR_TOO_BIG: u32 = 1 << 31 | 9;
 }
 
 /// Kinds of information about an export.
@@ -113,7 +112,6 @@ pub mod error {
     pub const EINVAL: u32 = 22;
     pub const ENOSPC: u32 = 28;
     pub const EOVERFLOW: u32 = 75;
-    pub const ENOTSUP: u32 = 95;
 }
 
 /// Returns the big-endian number at `at`; the slice must be long enough.

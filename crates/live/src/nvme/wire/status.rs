@@ -16,16 +16,10 @@ impl Status {
     pub const INVALID_OPCODE: Status = Status::fixed(0, 0x01);
     /// A field of the command is invalid.
     pub const INVALID_FIELD: Status = Status::fixed(0, 0x02);
-    /// A command with that identifier is in progress.
-    pub const COMMAND_ID_CONFLICT: Status = Status::fixed(0, 0x03);
-    /// The data could not be transferred.
-    pub const DATA_TRANSFER_ERROR: Status = Status(0x04);
     /// The controller failed.
     pub const INTERNAL_ERROR: Status = Status(0x06);
     /// Aborted by an Abort command.
     pub const ABORT_REQUESTED: Status = Status::fixed(0, 0x07);
-    /// Aborted because its queue was deleted.
-    pub const ABORTED_SQ_DELETION: Status = Status(0x08);
     /// Aborted because the other command of the fused pair failed.
     pub const ABORTED_FAILED_FUSED: Status = Status::fixed(0, 0x09);
     /// Aborted because the other command of the fused pair is missing.
@@ -40,10 +34,6 @@ impl Status {
     pub const SGL_TYPE_INVALID: Status = Status::fixed(0, 0x11);
     /// The offset within the capsule is invalid.
     pub const SGL_OFFSET_INVALID: Status = Status::fixed(0, 0x16);
-    /// The keep-alive timer expired.
-    pub const KEEP_ALIVE_EXPIRED: Status = Status(0x18);
-    /// The last sanitize failed.
-    pub const SANITIZE_FAILED: Status = Status::fixed(0, 0x1c);
     /// A sanitize is in progress.
     pub const SANITIZE_IN_PROGRESS: Status = Status(0x1d);
     /// The namespace is write protected.
@@ -61,18 +51,12 @@ impl Status {
 
     /// Too many asynchronous event requests.
     pub const TOO_MANY_EVENTS: Status = Status::fixed(1, 0x05);
-    /// No such slot of firmware.
-    pub const INVALID_FIRMWARE_SLOT: Status = Status::fixed(1, 0x06);
     /// No such log page.
     pub const INVALID_LOG_PAGE: Status = Status::fixed(1, 0x09);
     /// No such format.
     pub const INVALID_FORMAT: Status = Status::fixed(1, 0x0a);
     /// The feature cannot be saved.
     pub const FEATURE_NOT_SAVEABLE: Status = Status::fixed(1, 0x0d);
-    /// The feature cannot be changed.
-    pub const FEATURE_NOT_CHANGEABLE: Status = Status::fixed(1, 0x0e);
-    /// The feature does not belong to a namespace.
-    pub const FEATURE_NOT_NAMESPACE: Status = Status::fixed(1, 0x0f);
 
     /// Namespace Management: insufficient unallocated capacity.
     pub const INSUFFICIENT_CAPACITY: Status = Status::fixed(1, 0x15);
@@ -95,11 +79,7 @@ impl Status {
     pub const CONNECT_BUSY: Status = Status(0x181);
     /// Connect: a parameter is invalid; dword 0 names the field.
     pub const CONNECT_INVALID: Status = Status::fixed(1, 0x82);
-    /// Connect: the host is not allowed.
-    pub const CONNECT_INVALID_HOST: Status = Status::fixed(1, 0x84);
 
-    /// Two attributes of a command contradict each other.
-    pub const CONFLICTING_ATTRIBUTES: Status = Status::fixed(1, 0x80);
     /// The namespace does not have (such) protection information.
     pub const INVALID_PROTECTION: Status = Status::fixed(1, 0x81);
 

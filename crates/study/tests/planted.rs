@@ -217,7 +217,11 @@ fn is_shown_by_record(bug: Bug) -> bool {
         (name == format!("{bug:?}")).then_some(digits)
     };
     let digits = CASES.lines().find_map(of_bug);
-    digits.is_some_and(|digits| replayed(place(bug).0, digits))
+    let is_shown = digits.is_some_and(|digits| replayed(place(bug).0, digits));
+    if digits.is_some() && !is_shown {
+        println!("{bug:?}: its recorded case shows nothing");
+    }
+    is_shown
 }
 
 fn nothing_planted_is_not_found() {

@@ -60,7 +60,7 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
             (ring, "power cut", 20_000)
         }
         Bug::LogGoesOnAfterGap => (over_mirror, "950pro-256.1 fails a write", 40_000),
-        Bug::SearchesSlotStarts => (over_mirror, "p4801x-100 fails all commands", 40_000),
+        Bug::MovesBehindOthers => (over_mirror, "p4801x-100 fails all commands", 40_000),
         Bug::LogOutOfOrder | Bug::ReplaysPastGaps => (unlike_logs, "power cut", 40_000),
         Bug::NamesUnwritten => (named, "power cut", 40_000),
         Bug::ReplaysOverTheLog => (alone, "again in recovery", 40_000),

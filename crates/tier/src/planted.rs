@@ -173,8 +173,8 @@ pub enum Bug {
     TrustsMissedWrites,
     /// Intent log: blocks after one that could not be written are acknowledged.
     LogGoesOnAfterGap,
-    /// Intent log: recovery does not search for blocks behind others in a slot of the main pool.
-    SearchesSlotStarts,
+    /// Intent log: a log block that moves from a failed log device to the main pool is placed behind others.
+    MovesBehindOthers,
     /// Array: data that a child could not read is computed and written back without a lock of its rows.
     ParityRepairsOverWrites,
 }
@@ -264,7 +264,7 @@ impl Bug {
         Bug::TrialDiscardsWrites,
         Bug::TrustsMissedWrites,
         Bug::LogGoesOnAfterGap,
-        Bug::SearchesSlotStarts,
+        Bug::MovesBehindOthers,
         Bug::ParityRepairsOverWrites,
     ];
 }

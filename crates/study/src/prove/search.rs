@@ -314,8 +314,6 @@ impl<'a> CrashSearch<'a> {
         }
     }
 
-    /// Checks whether a server would refuse the pool because a log is an old copy, or, under faults after which every
-    /// loss must be reported, because it is missing.
     /// Checks whether a store cannot read what it has just written. A trial keeps what it writes in memory and cannot
     /// know that, so its result may differ.
     fn never_reads(&self) -> bool {
@@ -323,6 +321,8 @@ impl<'a> CrashSearch<'a> {
         self.case.blows.iter().any(never)
     }
 
+    /// Checks whether a server would refuse the pool because a log is an old copy, or, under faults after which every
+    /// loss must be reported, because it is missing.
     fn needs_log(&self, tiers: &RecoveredTiers) -> bool {
         self.world.has_old_log(tiers) || (self.told_is_right && self.world.lacks_log(tiers))
     }

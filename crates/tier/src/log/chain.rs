@@ -1,11 +1,11 @@
 //! The on-disk log: read block by block, from the position in a root to the first missing block.
 //!
 //! The next block is on a log device, at its head or at the beginning if it did not fit at the head. On the main pool
-//! it is after the previous block, or in a slot of its own, among those that are free according to the tables. If a log
-//! device has failed meanwhile, a block may be located behind later or earlier ones, also on the main pool, which takes
-//! the blocks of such a device in the order in which their writes failed. A block is accepted as the next one if it has
-//! the next number, the checksum of the previous header, the epoch, and data with the stated checksum. The records that
-//! it references must match as well.
+//! it is after the previous block, or in a slot of its own, among those that are free according to the tables. A block
+//! that has moved from a failed log device is in a slot of its own. Program versions before December 2026 placed it
+//! behind others, so the blocks behind a position are searched too. A block is accepted as the next one if it has the
+//! next number, the checksum of the previous header, the epoch, and data with the stated checksum. The records that it
+//! references must match as well.
 //!
 //! If a later block states that the missing one was durable, the missing block is lost. To find such blocks, 64 MiB of
 //! each log device after the gap are searched, and on the main pool as many slots as are searched for a block.
@@ -120,10 +120,10 @@ impl Chain<'_> {
             }
         }
         let known = self.unread.len();
-        // A block is rarely behind others in its slot, so all slots are tried before any is searched.
+        // All slots are tried before the blocks behind their first ones are searched.
         let slots = self.free_slots(next.cursor);
         let found = slots.iter().find_map(|&at| self.try_at(MAIN, at, next));
-        let found = match planted::has(Bug::SearchesSlotStarts) {
+        let found = match planted::has(Bug::MovesBehindOthers) {
             true => found,
             false => found.or_else(|| {
                 slots

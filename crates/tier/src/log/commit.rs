@@ -315,14 +315,14 @@ impl IntentLog {
             }
         }
         self.fill_block(block, way);
-        self.place(now, block, way);
+        self.place(now, block, false, way);
         self.make_ready(now);
         self.take_commits(now, way);
         self.kick_group(now, way);
     }
 
-    /// Sends a block to a location with enough space.
-    fn place<W: TierContext>(&mut self, now: Time, block: u32, way: &mut W) {
+    /// Sends a block to a location with enough space. One that has moved from a failed log device goes to the main pool.
+    fn place<W: TierContext>(&mut self, now: Time, block: u32, moved: bool, way: &mut W) {
         self.open_group(now);
         let this = &mut self.issuer.blocks[block];
         this.left += 1;
@@ -330,7 +330,7 @@ impl IntentLog {
         self.log_bytes += bytes;
         self.groups.log(bytes);
         let mut place = None;
-        if self.config.logbias == Logbias::Latency {
+        if self.config.logbias == Logbias::Latency && !moved {
             for _ in 0..self.rings.len() {
                 let ring = self.issuer.turn % self.rings.len();
                 self.issuer.turn = ring + 1;
@@ -344,7 +344,8 @@ impl IntentLog {
         }
         let bulk = self.issuer.blocks[block].bulk && place.is_some();
         let on_main = |this: &mut IntentLog| {
-            let at = this.groups.place_on_main(bytes, this.slot, &mut this.room);
+            let groups = &mut this.groups;
+            let at = groups.place_on_main(bytes, moved, this.slot, &mut this.room);
             at.map(|at| (usize::from(MAIN), at))
         };
         let Some((child, at)) = place.or_else(|| on_main(self)) else {
@@ -401,6 +402,7 @@ impl IntentLog {
         }
         let Some(slot) = self.room.take() else {
             self.suspended = true;
+            self.issuer.blocks[block].status = Status::WriteFault;
             return write;
         };
         let payload = way.buffers().take(self.config.record);
@@ -486,7 +488,7 @@ impl IntentLog {
             let this = &mut self.issuer.blocks[block];
             this.touched &= !(1 << child);
             this.state = LogBlockState::Writing;
-            self.place(now, block, way);
+            self.place(now, block, true, way);
         }
     }
 

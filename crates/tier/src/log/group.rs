@@ -95,13 +95,22 @@ impl Groups {
     }
 
     /// Returns the position of a log block on the main pool: after the last one in its slot, in another slot, or in as
-    /// many slots as it needs.
+    /// many slots as it needs. A block that has moved from a log device has slots of its own. In every slot, numbers
+    /// therefore rise, all blocks are of one group, and a block is durable before a later one in its slot is
+    /// acknowledged: recovery stops at the first position without such a block.
     pub(super) fn place_on_main(
         &mut self,
         bytes: u64,
+        moved: bool,
         record: u64,
         room: &mut SlotAllocator,
     ) -> Option<u64> {
+        if moved && !planted::has(Bug::MovesBehindOthers) {
+            let count = bytes.div_ceil(record) as u32;
+            let first = room.take_run(count)?;
+            self.slots.extend(first..first + count);
+            return Some(u64::from(first) * record);
+        }
         if self.next + bytes > self.end {
             let count = bytes.div_ceil(record) as u32;
             let first = room.take_run(count)?;

@@ -50,6 +50,7 @@ pub fn act_config(bytes: &[u8]) {
         bytes: 1 << 30,
         per_command: Span::from_us(5),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     });
     let machine = Machine::from_configs("fuzz", drive, HostConfig::default());
@@ -275,6 +276,7 @@ fn machine() -> Machine {
         bytes: 1 << 33,
         per_command: Span::from_us(1),
         picoseconds_per_byte: 1,
+        memory_bus: None,
         spread: 0.0,
     });
     Machine::from_configs("ram", drive, HostConfig::default())

@@ -50,6 +50,7 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
             bytes: SLICE,
             per_command: Span::from_us(1),
             picoseconds_per_byte: 100,
+            memory_bus: None,
             spread: 0.0,
         }),
     };

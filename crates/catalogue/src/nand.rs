@@ -276,6 +276,7 @@ fn collection(section: &mut Section<'_>) -> Collection {
             pages: section.count(key, 1..=64u32),
             host_share: section.count("host_share", 2..=64u32),
             yield_at: section.count("yield", 64..=4096u32),
+            yield_after: section.span("yield_after", Span::from_ms(1)..=Span::from_ms(200)),
         }),
     }
 }

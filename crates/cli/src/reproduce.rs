@@ -1,6 +1,7 @@
 //! `drivelab reproduce`: the published figures and claims, recomputed and judged.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ Examples:
   drivelab reproduce --row S0-073 --row S0-086        some rows
   drivelab reproduce --ledger mine.toml               your own rows (see docs/ledger.md)
   drivelab reproduce --csv rows.csv --html reproduction.html
+  drivelab reproduce LOAD --support ledger/support.json  the support of one source's drives; keeps the rest
   drivelab reproduce M --against-sheet                comparison with a data-sheet formula
 
 A row is fitted (a parameter of the model was set from it), predicted, or taken from the catalogue without a run.
@@ -65,13 +67,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write the support level of each drive's model to this JSON file; ledger/support.json is built into the program
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["sources", "rows"])]
+    /// Write the support level of each drive's model to this JSON file; with SOURCE, replace the entries in this file
+    /// whose every row was run; ledger/support.json is built into the program
+    #[arg(long, value_name = "FILE", conflicts_with = "rows")]
     support: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     unwritable(args).or(())?;
+    if let (Some(path), false) = (&args.support, args.sources.is_empty()) {
+        earlier(path)?;
+    }
     let files = match args.ledgers.is_empty() {
         true => ledger::built_in()?,
         false => ledger::from_disk(&args.ledgers)?,
@@ -114,7 +120,10 @@ fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Resu
         write_whole(path, report::reproduce::page::html(reproduction).as_bytes())?;
     }
     if let Some(path) = &args.support {
-        let supports = Supports::from_reproduction(files, reproduction)?;
+        let supports = match args.sources.is_empty() {
+            true => Supports::from_reproduction(files, reproduction)?,
+            false => earlier(path)?.updated(files, reproduction)?,
+        };
         let json = supports.json_lines().map_err(io::Error::other)?;
         write_whole(path, json.as_bytes())?;
     }
@@ -130,6 +139,26 @@ fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Resu
     };
     writeln!(io::stdout().lock(), "{text}")?;
     Ok(())
+}
+
+/// Returns the support in a file, which a run of some sources updates.
+fn earlier(path: &Path) -> Result<Supports, Problems> {
+    let problem = |what: String, help: &str| {
+        let mut problems = Problems::whole(path.display().to_string(), what);
+        problems.0[0].help = Some(help.into());
+        problems
+    };
+    let text = fs::read_to_string(path).map_err(|why| {
+        let help = "a run of some sources updates a file that a run of the whole ledger has written; begin with a copy \
+                    of ledger/support.json";
+        problem(why.to_string(), help)
+    })?;
+    serde_json::from_str(&text).map_err(|why| {
+        problem(
+            why.to_string(),
+            "it must be a file that `reproduce --support` has written",
+        )
+    })
 }
 
 /// Returns the drives that the selected rows measure; without a selection, all drives of the catalogue.

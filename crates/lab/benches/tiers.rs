@@ -213,6 +213,7 @@ fn pool(kind: Kind, drives: &[u64], per_command: Span) -> Drive {
             bytes,
             per_command,
             picoseconds_per_byte: 0,
+            memory_bus: None,
             spread: 0.0,
         })
     };

@@ -186,6 +186,7 @@ mod tests {
             bytes: 1 << 30,
             per_command: Span::from_us(3),
             picoseconds_per_byte: 300,
+            memory_bus: None,
             spread: 0.0,
         });
         let job = at_random(Mix::ReadWrite, 2_000);

@@ -78,6 +78,11 @@ impl Machine {
 
     /// Combines a drive and a host without files; messages call the drive `name`.
     pub fn from_configs(name: &str, drive: DriveConfig, host: HostConfig) -> Machine {
+        let on_memory_bus = matches!(&drive, DriveConfig::Ram(ram) if ram.memory_bus.is_some());
+        let host = match on_memory_bus {
+            true => host.without_interrupts(),
+            false => host,
+        };
         Machine {
             name: name.to_owned(),
             host: HostConfig {

@@ -144,6 +144,7 @@ fn run(jobs: Vec<Job>) -> Outcome {
                 bytes: (64 << 10) + (1 << 20),
                 per_command: Span::from_us(5),
                 picoseconds_per_byte: 100,
+                memory_bus: None,
                 spread: 0.0,
             }),
             HostConfig {

@@ -16,6 +16,7 @@ fn run(files: Option<FileCosts>, job: Job) -> Result<Outcome, Problems> {
         bytes: 1 << 30,
         per_command: Span::from_us(10),
         picoseconds_per_byte: 0,
+        memory_bus: None,
         spread: 0.0,
     });
     let host = HostConfig {

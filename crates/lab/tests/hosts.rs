@@ -188,3 +188,19 @@ fn more_cores_than_the_drive_has_queues_share_them_at_a_small_cost() {
     assert!((20.0..500.0).contains(&shared), "{shared} ns");
     assert_eq!(queue_slot_ns("9100max-2400", 36), 0.0);
 }
+
+/// The processor copies data of persistent memory, so no core sleeps, and a second outstanding I/O cannot make both faster.
+#[test]
+fn persistent_memory_has_no_interrupt_to_wait_for() {
+    let io_uring = |iodepth| Job {
+        engine: Engine::IoUring,
+        ..depth(iodepth)
+    };
+    let [alone, two] = [1, 2].map(|number| reads("optane-pmem-128", "linux", io_uring(number)));
+    let [one_us, two_us] = [&alone, &two].map(|it| it.latency.mean_ns() * 1e-3);
+    assert!(one_us < 4.0 && one_us < two_us, "{one_us} and {two_us} us");
+    assert!(two.iops() < 2.0 * alone.iops());
+    // A RAM disk stands for a device that reports its completions.
+    let disk = reads("ram-disk", "linux", io_uring(1));
+    assert!(disk.latency.mean_ns() * 1e-3 > one_us + 3.0);
+}

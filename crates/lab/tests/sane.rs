@@ -243,6 +243,8 @@ fn plan(drive: &str, point: &Point) -> Scenario {
     let ms = match (point.extra, point.bytes) {
         (Extra::Rest, _) => 100,
         (_, 1_048_576..) => 600,
+        // Several bursts of garbage collection, if the drive has them.
+        _ if writes && sample::has_bursts(&sheet.config) => 3000,
         _ if writes => 300,
         _ => 80,
     } * pace(&sheet.config).0;

@@ -21,6 +21,7 @@ fn plan(jobs: Vec<Job>) -> Scenario {
                 bytes: 1 << 30,
                 per_command: Span::from_us(SERVICE_US),
                 picoseconds_per_byte: 0,
+                memory_bus: None,
                 spread: 0.0,
             }),
             HostConfig::default(),

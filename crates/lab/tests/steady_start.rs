@@ -1,5 +1,6 @@
 //! A drive with the initial state `steady` is in steady state from its first I/O: its random write rate and its tail
-//! latency equal those measured ten times later.
+//! latency equal those measured ten times later. If it collects garbage in bursts, this applies to times that contain
+//! several bursts.
 
 mod sample;
 
@@ -10,7 +11,7 @@ use model::media::{Medium, Precondition};
 use tier::DriveConfig;
 use workload::job::{Job, Mix};
 
-/// Returns the `part`-th section of random writes, each of `ms` milliseconds.
+/// Returns a section of random writes of `ms` milliseconds that begins after `part` times as long.
 fn writes(drive: &DriveConfig, depth: u32, ms: u64, part: u64) -> Scenario {
     Scenario::jobs(
         Machine::from_configs("a drive", drive.clone(), HostConfig::default()),
@@ -58,12 +59,14 @@ fn the_first_second_of_a_steady_drive_is_as_its_tenth() {
     let plans: Vec<Scenario> = drives
         .iter()
         .flat_map(|(_, config)| {
-            let ms = if config.volatile_write_cache() {
-                1000
+            let (ms, later) = if sample::has_bursts(config) {
+                (4000, 3)
+            } else if config.volatile_write_cache() {
+                (1000, 9)
             } else {
-                100
+                (100, 9)
             };
-            [0, 9].map(|part| writes(config, 32, ms, part))
+            [0, later].map(|part| writes(config, 32, ms, part))
         })
         .collect();
     let outcomes = Lab::new().run_all(&plans, &to_the_end);

@@ -34,6 +34,7 @@ fn machine(bytes: u64) -> Machine {
         bytes,
         per_command: Span::from_us(2),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     });
     let host = HostConfig {

@@ -1,5 +1,6 @@
 //! The reported write amplification of a steady drive is the ratio of bytes programmed to the host's writes, starting
-//! with the first twenty thousand writes.
+//! with the first twenty thousand writes. A drive that collects garbage in bursts makes the copies for up to 32,000
+//! writes ahead, so its run is longer: then these copies are less than 1 % of all.
 
 use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
 use model::Gauge;
@@ -45,7 +46,13 @@ fn what_is_reported_is_what_is_counted() {
     assert!(names.len() >= 38, "{} NAND drives", names.len());
     let plans: Vec<Scenario> = names
         .iter()
-        .flat_map(|name| [20_000, 60_000].map(|number| writes(name, number)))
+        .flat_map(|name| {
+            let config = catalogue::drive(name).expect("built in").config;
+            let bursts =
+                matches!(config, DriveConfig::Nand(drive) if drive.collection.bursts.is_some());
+            let longer = if bursts { 50 } else { 1 };
+            [20_000, 60_000].map(|number| writes(name, longer * number))
+        })
         .collect();
     let outcomes = Lab::new().run_all(&plans, &to_the_end);
     let mut wrong = Vec::new();

@@ -1,10 +1,12 @@
 //! Values computed by geometries, media and counters. Added after mutation testing: no other test of the model detected
 //! changes of these values.
 
-use model::Span;
+use model::command::{Command, Op};
+use model::device::Device;
 use model::ftl::{NandGeometry, Traffic};
 use model::media::Medium;
-use model::media::ram::RamConfig;
+use model::media::ram::{MemoryBus, Ram, RamConfig};
+use model::{Span, Time};
 
 /// 8 dies of 2 planes with 64 blocks of 128 pages of 16 KiB: 8 units of 4 KiB in a page of both planes, 1024 in a block.
 fn geometry() -> NandGeometry {
@@ -89,9 +91,35 @@ fn a_ram_disk_has_its_bytes_and_no_cache_to_flush() {
         bytes: 1 << 30,
         per_command: Span::from_ns(100),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     };
     assert_eq!(config.capacity_bytes(), 1 << 30);
     assert_eq!(config.volatile_bytes(), 0);
     assert!(!config.volatile_write_cache());
+}
+
+/// Persistent memory reads faster than it writes.
+#[test]
+fn a_ram_disk_can_have_a_rate_for_reads() {
+    let time = |config: &RamConfig, op: Op| {
+        let mut drive = Ram::new(config.clone());
+        drive.submit(Time::ZERO, Command::new(1, op, 0, 4096));
+        drive.next_event().ns()
+    };
+    let one = RamConfig {
+        bytes: 1 << 30,
+        per_command: Span::from_ns(10),
+        picoseconds_per_byte: 1000,
+        memory_bus: None,
+        spread: 0.0,
+    };
+    let two = RamConfig {
+        memory_bus: Some(MemoryBus {
+            read_picoseconds_per_byte: 250,
+        }),
+        ..one.clone()
+    };
+    assert_eq!([Op::Read, Op::Write].map(|op| time(&one, op)), [4106, 4106]);
+    assert_eq!([Op::Read, Op::Write].map(|op| time(&two, op)), [1034, 4106]);
 }

@@ -17,6 +17,7 @@ fn ram() -> Ram {
         bytes: 1 << 30,
         per_command: SERVICE,
         picoseconds_per_byte: 0,
+        memory_bus: None,
         spread: 0.0,
     })
 }
@@ -27,6 +28,7 @@ fn fast() -> Ram {
         bytes: 1 << 30,
         per_command: Span::from_ns(10),
         picoseconds_per_byte: 0,
+        memory_bus: None,
         spread: 0.0,
     })
 }

@@ -508,6 +508,7 @@ fn what_a_drive_does_not_have_is_refused() {
         bytes: 1 << 30,
         per_command: Span::from_us(1),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     };
     let refused = |result| matches!(result, Err(Refusal::Unsupported(_)));
@@ -529,6 +530,7 @@ fn a_managed_drive_enters_power_states() {
         bytes: 1 << 30,
         per_command: Span::from_us(100),
         picoseconds_per_byte: 0,
+        memory_bus: None,
         spread: 0.0,
     });
     drive.set_power_transitions(vec![PowerTransition {

@@ -100,6 +100,7 @@ fn server(spread: f64) -> Ram {
             bytes: 1 << 40,
             per_command: Span::ZERO,
             picoseconds_per_byte: 2_000,
+            memory_bus: None,
             spread,
         },
         3,

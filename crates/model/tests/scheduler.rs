@@ -54,6 +54,7 @@ fn ram() -> Ram {
         bytes: 1 << 30,
         per_command: SERVICE,
         picoseconds_per_byte: 0,
+        memory_bus: None,
         spread: 0.0,
     })
 }

@@ -34,6 +34,7 @@ fn host(threads: u16, engine: Engine) -> HostPath<Ram> {
         bytes: 1 << 30,
         per_command: Span::from_ns(10),
         picoseconds_per_byte: 0,
+        memory_bus: None,
         spread: 0.0,
     });
     HostPath::new(config, &threads, 1, drive)
@@ -248,6 +249,7 @@ fn a_drive_does_not_continue_beyond_a_completion() {
                 bytes: 1 << 30,
                 per_command: Span::from_ns(10),
                 picoseconds_per_byte: 0,
+                memory_bus: None,
                 spread: 0.0,
             }),
             next: Time::NEVER,

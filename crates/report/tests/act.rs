@@ -16,6 +16,7 @@ fn plan(config: Config, per_command: Span, picoseconds_per_byte: u64) -> Scenari
         bytes: 1 << 30,
         per_command,
         picoseconds_per_byte,
+        memory_bus: None,
         spread: 0.0,
     });
     let host = HostConfig {

@@ -20,6 +20,7 @@ fn run(suite: Suite, drive: Option<&str>, ios: u64) -> Review {
             bytes: 4 << 30,
             per_command: Span::from_us(2),
             picoseconds_per_byte: 250,
+            memory_bus: None,
             spread: 0.0,
         }),
     };

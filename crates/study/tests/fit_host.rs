@@ -77,6 +77,7 @@ fn measured(host: &HostConfig) -> Vec<HostRun> {
             bytes: 1 << 40,
             per_command: one.device_time.max(Span::from_ns(1)),
             picoseconds_per_byte: 0,
+            memory_bus: None,
             spread: 0.0,
         });
         let mut jobs = one.run.jobs.clone();

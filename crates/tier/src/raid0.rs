@@ -284,6 +284,7 @@ mod tests {
             bytes,
             per_command: Span::from_us(3),
             picoseconds_per_byte: 100,
+            memory_bus: None,
             spread: 0.0,
         }
     }
@@ -452,6 +453,7 @@ mod tests {
                 bytes: 8 << 20,
                 per_command: Span::ZERO,
                 picoseconds_per_byte: 0,
+                memory_bus: None,
                 spread: 0.0,
             })
         };

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use tier::DriveConfig;
+
 /// Maximum capacity of a drive in bytes: its map has two 32-bit numbers per 4 KiB.
 const MOST: u64 = 4_000_000_000_000;
 
@@ -16,4 +18,10 @@ pub(crate) fn drives() -> Vec<&'static str> {
         sheet.capacity < MOST && (!from_sheet || families.insert(sheet.family))
     })
     .collect()
+}
+
+/// Whether a drive collects garbage in bursts: it is in steady state only over several of them. Its cycle takes 0.07 to
+/// 0.13 s at its maximum rate of random writes, and a run can begin and end anywhere in it (decision 0148).
+pub(crate) fn has_bursts(config: &DriveConfig) -> bool {
+    matches!(config, DriveConfig::Nand(drive) if drive.collection.bursts.is_some())
 }

@@ -18,6 +18,7 @@ fn ram() -> Ram {
         bytes: 64 << 20,
         per_command: Span::from_us(3),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     })
 }

@@ -200,12 +200,14 @@ impl<'a> UntimedWriter<'a> {
         self.end_host_page();
     }
 
-    /// Ends as at a random moment of writing: each die is at a random position between two pages of the host.
-    fn stop(mut self, random: &mut Stream) -> Vec<Collecting> {
+    /// Ends as at a random moment of writing: each die is at a random position between two pages of the host, after
+    /// those that it has collected `ahead` for.
+    fn stop(mut self, random: &mut Stream, ahead: u32) -> Vec<Collecting> {
         self.end_host_page();
+        let price = page_price(&self.ftl.shape);
         for die in self.ftl.shape.every_die() {
-            let part = random.uniform_below(page_price(&self.ftl.shape) as u64);
-            self.earn(die, part as i64);
+            let part = random.uniform_below(price as u64);
+            self.earn(die, i64::from(ahead) * price + part as i64);
         }
         self.collecting
     }
@@ -225,8 +227,9 @@ const MOST_WRITES: u64 = 400_000;
 /// which has far less noise than counting writes.
 ///
 /// At the start, each die gets a random number of writes, up to one collection's worth, because after long use, dies do
-/// not all collect at the same moment. Returns the GC state of each die.
-pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
+/// not all collect at the same moment. At the end, each die has collected until the host has earned `ahead` pages there:
+/// the copies for these pages are made and counted. Returns the GC state of each die.
+pub fn warm_up(ftl: &mut Ftl, seed: u64, ahead: u32) -> Vec<Collecting> {
     const WINDOW: u64 = 32;
     let mut random = Stream::new(seed, "warm-up");
     let shape = ftl.shape;
@@ -265,7 +268,7 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
         last = now;
     }
     let recent = (replay.victims - recent.0, replay.kept - recent.1);
-    let collecting = replay.stop(&mut random);
+    let collecting = replay.stop(&mut random, ahead);
     value_room(ftl, &collecting, recent);
     collecting
 }
@@ -332,7 +335,7 @@ pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
     for _ in 0..(f64::from(written) * fills) as u64 {
         replay.write(pages_at_random.next(&mut random));
     }
-    replay.stop(&mut random)
+    replay.stop(&mut random, 0)
 }
 
 #[cfg(test)]
@@ -391,7 +394,7 @@ mod tests {
             LOW,
             Some(InitialLayout::steady(shape, LOW.low, seed)),
         );
-        let warm = warm_up(&mut ftl, seed);
+        let warm = warm_up(&mut ftl, seed, 0);
         (ftl, warm)
     }
 

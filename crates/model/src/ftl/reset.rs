@@ -246,7 +246,7 @@ mod tests {
 
     /// Writes pages; no work is in progress at the end.
     fn warm_up(ftl: &mut Ftl, seed: u64) {
-        let collecting = replay::warm_up(ftl, seed);
+        let collecting = replay::warm_up(ftl, seed, 0);
         UntimedWriter::resume(ftl, collecting).finish();
     }
 

@@ -283,6 +283,18 @@ pub struct HostConfig {
 }
 
 impl HostConfig {
+    /// Returns this host in front of memory that the submitting thread copies itself: there is no interrupt, no other
+    /// thread runs meanwhile, and the core does not sleep.
+    pub fn without_interrupts(self) -> HostConfig {
+        HostConfig {
+            interrupt: Span::ZERO,
+            interrupt_each: Span::ZERO,
+            switch: Span::ZERO,
+            idle_states: Vec::new(),
+            ..self
+        }
+    }
+
     /// Whether a command of this thread is polled for below the completion ring.
     pub(super) fn polls(&self, high_priority: bool) -> bool {
         high_priority && self.completion != CompletionMode::Interrupt

@@ -1,4 +1,4 @@
-//! A RAM disk: one server with a fixed time per command and a bandwidth.
+//! A RAM disk: one server with a fixed time per command and a bandwidth, or one for reads and one for writes.
 //!
 //! The data of a command may take a random time (`spread`): a fixed share, and an exponentially distributed rest. A module
 //! of persistent memory writes lines of its own size from a buffer, so equal writes take unequal times.
@@ -19,6 +19,15 @@ use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
+/// Properties of a module on the memory bus. The processor copies the data within the call that submits a command, so its
+/// host needs no interrupt and no thread sleeps.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct MemoryBus {
+    /// As [`RamConfig::picoseconds_per_byte`], for reads.
+    pub read_picoseconds_per_byte: u64,
+}
+
 /// Configuration of a RAM disk.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -29,6 +38,12 @@ pub struct RamConfig {
     pub per_command: Span,
     /// Picoseconds for each byte transferred, mean.
     pub picoseconds_per_byte: u64,
+    /// Properties of a module on the memory bus; `None` for a device that reports completions.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub memory_bus: Option<MemoryBus>,
     /// Share of that time that is exponentially distributed (0 to 1); the rest is fixed.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_zero"))]
     pub spread: f64,
@@ -101,7 +116,11 @@ impl Device for Ram {
             Op::Read => self.read += moved,
             _ => self.written += moved,
         }
-        let mean = Span::per_bytes(self.config.picoseconds_per_byte, moved);
+        let per_byte = match (command.op, &self.config.memory_bus) {
+            (Op::Read, Some(bus)) => bus.read_picoseconds_per_byte,
+            _ => self.config.picoseconds_per_byte,
+        };
+        let mean = Span::per_bytes(per_byte, moved);
         let transfer = self.vary(mean);
         let (waited, at) = self.server.book(now, self.config.per_command + transfer);
         let mut anatomy = Anatomy::ZERO;
@@ -174,6 +193,9 @@ impl Medium for RamConfig {
 
     fn set_lba_format(&mut self, format: LbaFormat) {
         self.picoseconds_per_byte = format.longer(self.picoseconds_per_byte);
+        if let Some(bus) = &mut self.memory_bus {
+            bus.read_picoseconds_per_byte = format.longer(bus.read_picoseconds_per_byte);
+        }
     }
 
     /// The whole capacity is overwritten.

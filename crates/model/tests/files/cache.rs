@@ -34,6 +34,7 @@ fn with_cache(threads: &[FileConfig]) -> (Files<Listening>, Asked) {
         bytes: 1 << 30,
         per_command: SERVICE,
         picoseconds_per_byte: 1000,
+        memory_bus: None,
         spread: 0.0,
     });
     let drive = Listening {

@@ -367,6 +367,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
             bytes: gigabytes * 1_000_000_000 / 4096 * 4096,
             per_command: Span::from_ns(index),
             picoseconds_per_byte: 0,
+            memory_bus: None,
             spread: 0.0,
         }),
         io_queues: 31,

@@ -4,7 +4,7 @@
 //! 0148). No data sheet states what a drive does. An answer that depends on it names the drives whose model has no such
 //! behaviour from a source.
 
-use catalogue::{DriveSheet, FigureKind};
+use catalogue::DriveSheet;
 use lab::Outcome;
 
 use super::slo::{LimitMetric, Slo};
@@ -16,17 +16,14 @@ const FIGURES: [&str; 2] = ["nand.pace.depth", "nand.collection.burst"];
 /// Text for a drive whose pauses below saturation are unknown.
 pub const REMARK: &str = "writes below saturation: pauses of garbage collection are not known or not modelled for this drive";
 
-/// Checks whether the drive, or a member, is a NAND drive without such a figure from a source.
+/// Checks whether the drive, or a member, is a NAND drive without such a figure. Only drives whose writes were measured
+/// below saturation have one.
 fn are_unknown(drive: &DriveSheet) -> bool {
     if !drive.members.is_empty() {
         return drive.members.iter().any(are_unknown);
     }
     let is_nand = drive.figures.iter().any(|it| it.key.starts_with("nand."));
-    let known = |key: &&str| {
-        drive
-            .figure(key)
-            .is_some_and(|it| it.kind != FigureKind::Assumed)
-    };
+    let known = |key: &&str| drive.figure(key).is_some();
     is_nand && !FIGURES.iter().any(known)
 }
 
@@ -65,14 +62,16 @@ mod tests {
             let slo = Slo::read(slo).expect("limits");
             statement_for(&drive, &slo, writes).text.contains(REMARK)
         };
-        for drive in ["p4610-1600", "7450max-800", "980pro-1000", "p3608-1600"] {
+        for drive in ["p4610-1600", "980pro-1000", "p3608-1600"] {
             assert!(has(drive, "p99<1ms", true), "{drive}");
             assert!(has(drive, "iops>1k,read.p99.9<1ms", true), "{drive}");
             assert!(!has(drive, "p99<1ms", false), "{drive}");
             assert!(!has(drive, "mean<1ms,iops>1k", true), "{drive}");
         }
-        // Paced by measurement; no NAND; a pool with a NAND member.
-        assert!(!has("pm9a3-960", "p99<1ms", true));
+        // Measured: one is paced, two stall. No NAND; a pool with a NAND member.
+        for drive in ["pm9a3-960", "7450max-800", "7450pro-960"] {
+            assert!(!has(drive, "p99<1ms", true), "{drive}");
+        }
         assert!(!has("p4800x-375", "p99<1ms", true));
         assert!(!has("wd-red-3tb", "p99<1ms", true));
         assert!(has("mirror(2*p4610-1600)", "p99<1ms", true));

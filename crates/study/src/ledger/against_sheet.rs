@@ -10,7 +10,7 @@
 mod formula;
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,8 @@ use super::class::percentile;
 use super::expression::{ExpressionError, Value};
 use super::figure::{FigureQuantity, RunFigure, Statistic};
 use super::{
-    Evidence, LedgerFile, LedgerMeasurement, LedgerRow, PublishedValue, Reproduction, RowResult,
-    Work, measure,
+    Evidence, LedgerFile, LedgerMeasurement, LedgerRow, Model, PublishedValue, Reproduction,
+    RowResult, RowVerdict, Work, measure,
 };
 use catalogue::DriveSheet;
 use formula::NO_SHEET;
@@ -193,13 +193,7 @@ impl AgainstSheet {
         files: &[LedgerFile],
         reproduction: &Reproduction,
     ) -> Result<AgainstSheet, Problems> {
-        let mut sheets: BTreeMap<&str, DriveSheet> = BTreeMap::new();
-        for measurement in files.iter().flat_map(|file| &file.measurements) {
-            if !sheets.contains_key(&*measurement.drive) {
-                let sheet = catalogue::drive(&measurement.drive)?;
-                sheets.insert(&measurement.drive, sheet);
-            }
-        }
+        let sheets = sheets_of(files)?;
         let mut ratios: [[Vec<(f64, f64)>; 4]; 4] = Default::default();
         let mut left_out = BTreeMap::new();
         for result in &reproduction.results {
@@ -230,6 +224,47 @@ impl AgainstSheet {
         })
     }
 
+    /// Replaces the errors of each load if all its rows are in `ran`.
+    pub(super) fn update(
+        &mut self,
+        new: AgainstSheet,
+        files: &[LedgerFile],
+        ran: &BTreeSet<&str>,
+    ) -> Result<(), Problems> {
+        let sheets = sheets_of(files)?;
+        let mut partial = [false; 4];
+        for row in files.iter().flat_map(|file| &file.rows) {
+            let counts = row.evidence == Evidence::Predicted && row.judgement.has_error();
+            if !counts || ran.contains(&*row.id) {
+                continue;
+            }
+            // The load does not depend on the model's figure.
+            let unknown = RowResult {
+                row: row.clone(),
+                model: Ok(Model {
+                    value: 1.0,
+                    interval: None,
+                    seeds: 1,
+                }),
+                error: None,
+                verdict: RowVerdict::Holds,
+            };
+            if let Ok(compared) = compared(files, &sheets, &unknown) {
+                partial[compared.load as usize] = true;
+            }
+        }
+        let loads = self
+            .loads
+            .iter_mut()
+            .zip(new.loads.into_iter().zip(partial));
+        for (old, (new, partial)) in loads {
+            if !partial && new.iter().any(|errors| errors.rows > 0) {
+                *old = new;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the kinds of figures that have rows, by load.
     pub fn groups(&self) -> impl Iterator<Item = (LoadKind, MetricKind, &KindErrors)> {
         LoadKind::ALL
@@ -250,6 +285,18 @@ impl AgainstSheet {
         }
         self
     }
+}
+
+/// Returns the drives that the ledger measures, by id.
+fn sheets_of(files: &[LedgerFile]) -> Result<BTreeMap<&str, DriveSheet>, Problems> {
+    let mut sheets: BTreeMap<&str, DriveSheet> = BTreeMap::new();
+    for measurement in files.iter().flat_map(|file| &file.measurements) {
+        if !sheets.contains_key(&*measurement.drive) {
+            let sheet = catalogue::drive(&measurement.drive)?;
+            sheets.insert(&measurement.drive, sheet);
+        }
+    }
+    Ok(sheets)
 }
 
 /// A row that is compared.

@@ -1,13 +1,14 @@
 //! Support of each drive's model by published rows: the number of fitted rows, the number of predicted rows, and their
 //! errors.
 //!
-//! `ledger/support.json` holds the results of the last run of the whole ledger. `drivelab reproduce --support` writes
-//! it. It is built into the program, so that `show`, `drives` and a review can distinguish validated drives from
+//! `ledger/support.json` holds the results of the last run of the whole ledger, and of later runs of some sources.
+//! `drivelab reproduce --support` writes it. It is built into the program, so that `show`, `drives` and a review can distinguish validated drives from
 //! unvalidated ones without running the ledger. A row counts for every drive that its metric measures. Rows without a
 //! run do not count.
 
 mod file;
 mod tables;
+mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -93,6 +94,9 @@ pub struct Supports {
     pub drives: BTreeMap<String, Support>,
     /// Support by family, over all its drives.
     pub families: BTreeMap<String, Support>,
+    /// Sources that were run again after the last run of the whole ledger: the totals do not contain these runs.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub since: BTreeSet<String>,
     /// Rows with a run that are out of tolerance or have no figure, and claims that do not hold.
     pub misses: Vec<Miss>,
 }
@@ -350,6 +354,7 @@ impl Supports {
             sources: supports(by_source),
             drives: supports(by_drive),
             families: supports(by_family),
+            since: BTreeSet::new(),
             misses: missed.filter_map(Miss::from_result).collect(),
         })
     }

@@ -42,6 +42,7 @@ fn volume() -> PoolConfig<DriveConfig> {
             bytes,
             per_command: times[index],
             picoseconds_per_byte: 100,
+            memory_bus: None,
             spread: 0.0,
         }),
     };

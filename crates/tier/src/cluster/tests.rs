@@ -29,6 +29,7 @@ fn ram(bytes: u64) -> DriveConfig {
         bytes,
         per_command: Span::from_us(3),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     })
 }
@@ -300,6 +301,7 @@ fn cores_and_ports_bound_the_rate() {
             bytes: 200 * MIB,
             per_command: Span::from_ns(10),
             picoseconds_per_byte: 0,
+            memory_bus: None,
             spread: 0.0,
         });
         4

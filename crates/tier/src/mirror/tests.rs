@@ -24,6 +24,7 @@ fn config(legs: u16) -> PoolConfig<RamConfig> {
         bytes: 1 << 20,
         per_command: Span::from_us(3),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     };
     let slice = |member| Target::Slice {

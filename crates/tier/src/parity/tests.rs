@@ -25,6 +25,7 @@ pub(super) fn config(parity: u16, children: u16) -> PoolConfig<DriveConfig> {
         bytes,
         per_command: Span::from_us(3),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     });
     let slice = |member| Target::Slice {

@@ -32,6 +32,7 @@ fn ram_config(bytes: u64) -> RamConfig {
         bytes,
         per_command: Span::from_us(3),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     }
 }

@@ -21,6 +21,7 @@ fn pool(parity: u16, children: u16) -> PoolConfig<RamConfig> {
             bytes: 9 * MIB,
             per_command: Span::from_us(3),
             picoseconds_per_byte: 100,
+            memory_bus: None,
             spread: 0.0,
         },
     };

@@ -55,6 +55,7 @@ fn pool(tier: ReadCacheConfig, cache: u64, main: u64) -> PoolConfig<RamConfig> {
             bytes,
             per_command: Span::from_us(us),
             picoseconds_per_byte: 10,
+            memory_bus: None,
             spread: 0.0,
         },
     };

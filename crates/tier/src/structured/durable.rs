@@ -29,6 +29,7 @@ fn pool(config: &LogStructuredConfig, capacity: Span) -> PoolConfig<DriveConfig>
             bytes: 8 * MIB,
             per_command,
             picoseconds_per_byte: 100,
+            memory_bus: None,
             spread: 0.0,
         })
     };

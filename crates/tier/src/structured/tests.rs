@@ -24,6 +24,7 @@ fn ram(bytes: u64) -> DriveConfig {
         bytes,
         per_command: Span::from_us(10),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     })
 }

@@ -264,6 +264,9 @@ pub struct Bursts {
     /// The number of pages of copies decreases linearly with the number of writes that wait for the buffer, and is zero
     /// at this number of writes.
     pub yield_at: u32,
+    /// The number of pages of copies also decreases linearly with the time that the oldest of these writes has waited,
+    /// and is zero at this time.
+    pub yield_after: Span,
 }
 
 /// Read-ahead of sequential streams.

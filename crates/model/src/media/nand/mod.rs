@@ -363,7 +363,7 @@ impl Nand {
         if array.start_waiting_reads(now, die, wanted, &shared.ftl, events) {
             return;
         }
-        let waiting = self.buffer.waiting();
+        let waiting = self.buffer.waiting(now);
         let host =
             self.buffer.page_ready() && self.collector.may_program(die, waiting, &shared.ftl);
         let collects = self.collector.should_collect(die, &shared.ftl);
@@ -379,7 +379,7 @@ impl Nand {
     /// Programs pages of buffered units on idle dies, in turn.
     fn dispatch_pages(&mut self, now: Time) {
         while self.buffer.page_ready() {
-            let Some(die) = self.die_to_program() else {
+            let Some(die) = self.die_to_program(now) else {
                 self.collector.retry_starved(now, &mut self.shared);
                 break;
             };
@@ -388,9 +388,9 @@ impl Nand {
         self.turn(now);
     }
 
-    fn die_to_program(&mut self) -> Option<Die> {
+    fn die_to_program(&mut self, now: Time) -> Option<Die> {
         let shared = &mut self.shared;
-        let waiting = self.buffer.waiting();
+        let waiting = self.buffer.waiting(now);
         let mut from = self.next_die;
         let mut wrapped = false;
         loop {

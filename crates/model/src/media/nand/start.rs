@@ -6,7 +6,8 @@
 //! the units that would have been programmed by then. A drive that is only read never needs it, and behaves like one
 //! that has been idle for a moment. A load with flushes never has a full buffer, so at the first flush the left-over
 //! units are assumed to be on the medium. If firmware time for garbage collection limits the write rate, dies are also
-//! in its queue.
+//! in its queue. If the drive collects in bursts, the run begins at a random position between two bursts: each die has
+//! collected for a number of pages that is drawn from the seed. The account of write amplification contains these copies.
 //!
 //! Not modelled: which unit was written when (the page of a left-over unit is drawn when a die takes it), reads of
 //! these units from the buffer, and busy channels. Why: `docs/decisions/0040-steady-from-the-start.md`.
@@ -17,7 +18,7 @@ use alloc::vec::Vec;
 use super::Nand;
 use super::array::DieWork;
 use super::collector::Collector;
-use super::config::{NandConfig, SlcCache};
+use super::config::{Bursts, NandConfig, SlcCache};
 use super::timeline::Cause;
 use crate::ftl::{
     Collecting, Die, Ftl, FtlGeometry, FtlSnapshot, Traffic, Watermark, Writer, warm_up,
@@ -32,6 +33,7 @@ pub struct WarmState {
     shape: FtlGeometry,
     watermark: Watermark,
     slc: Option<SlcCache>,
+    bursts: Option<Bursts>,
     saved: FtlSnapshot,
     collecting: Vec<Collecting>,
 }
@@ -116,6 +118,7 @@ impl NandStart {
                 && state.shape == *shape
                 && state.watermark == config.collection.watermark
                 && state.slc == config.slc
+                && state.bursts == config.collection.bursts
         };
         let saved = states.iter().find(fits).cloned();
         if saved.is_some() || again {
@@ -137,6 +140,11 @@ impl NandStart {
         let Some(seed) = self.cold.take() else {
             return;
         };
+        // A warm-up ends where a burst begins; a run can begin anywhere between two bursts.
+        let ahead = config.collection.bursts.as_ref().map_or(0, |bursts| {
+            let pages = u64::from(bursts.pages.max(1));
+            Stream::new(seed, "bursts").uniform_below(pages) as u32
+        });
         match &mut self.warmed {
             Some(CompletedWarmUp {
                 saved: Some(state),
@@ -152,13 +160,14 @@ impl NandStart {
                 collector.resume(&state.collecting);
             }
             Some(warmed) => {
-                let collecting = warm_up(ftl, seed);
+                let collecting = warm_up(ftl, seed, ahead);
                 collector.resume(&collecting);
                 let state = WarmState {
                     seed,
                     shape: *ftl.shape(),
                     watermark: config.collection.watermark,
                     slc: config.slc.clone(),
+                    bursts: config.collection.bursts.clone(),
                     saved: ftl.save(),
                     collecting,
                 };
@@ -166,7 +175,7 @@ impl NandStart {
                 warmed.at_hand = true;
             }
             None => {
-                collector.resume(&warm_up(ftl, seed));
+                collector.resume(&warm_up(ftl, seed, ahead));
                 self.warmed = Some(CompletedWarmUp {
                     seed,
                     saved: None,
@@ -219,12 +228,11 @@ struct FirmwareBound {
 impl Nand {
     /// Warms up the computed steady state, once, before the first change of the map.
     pub(super) fn warm(&mut self) {
-        let Some(seed) = self.start.cold else {
+        if self.start.cold.is_none() {
             return;
-        };
+        }
         self.start
             .warm(&mut self.shared.ftl, &mut self.collector, &self.config);
-        self.collector.draw_phase(seed);
         self.pace_writes();
         self.shared.array.forget_reads_only();
         for die in self.shape.every_die() {

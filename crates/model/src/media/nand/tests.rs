@@ -207,6 +207,7 @@ fn paced(protected: bool) -> NandConfig {
         pages: 5,
         host_share: 4,
         yield_at: 64,
+        yield_after: Span::from_ms(20),
     });
     config.pace = Some(Pace { depth: 2 });
     config

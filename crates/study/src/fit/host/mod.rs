@@ -84,6 +84,7 @@ fn modelled(
             // The shortest time that the model can represent.
             per_command: (*device_time).max(Span::from_ns(1)),
             picoseconds_per_byte: 0,
+            memory_bus: None,
             spread: 0.0,
         });
         let machine = Machine::from_configs("a null device", device, host.config.clone());

@@ -77,6 +77,7 @@ impl Supports {
                 row(&format!("{}: {}", one.prefix, one.what), found);
             }
             row("all", &self.all);
+            text.push_str(&self.later());
             text.push_str(&self.all.by_class());
             text.push_str(&self.by_run());
         }
@@ -104,6 +105,19 @@ impl Supports {
 }
 
 impl Supports {
+    /// Returns a sentence on the sources that were run again after the totals were computed, or nothing.
+    fn later(&self) -> String {
+        if self.since.is_empty() {
+            return String::new();
+        }
+        let since: Vec<&str> = self.since.iter().map(|id| &**id).collect();
+        format!(
+            "\nTotals over several sources are those of the last run of the whole ledger, unless each of their rows was run \
+             again. Run again since then: {}.\n",
+            since.join(", ")
+        )
+    }
+
     /// Returns the errors of the collections' predicted runs, each counted once, by source.
     fn by_run(&self) -> String {
         let mut text = String::from(

@@ -34,6 +34,7 @@ fn ram(bytes: u64, us: u64) -> DriveConfig {
         bytes,
         per_command: Span::from_us(us),
         picoseconds_per_byte: 100,
+        memory_bus: None,
         spread: 0.0,
     })
 }

@@ -77,6 +77,14 @@ struct ProgramBatch {
     since: Time,
 }
 
+/// Writes that wait for space in the buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WaitingWrites {
+    pub(super) number: u64,
+    /// How long the oldest of them has waited.
+    pub(super) longest: Span,
+}
+
 /// Counters of units, for gauges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BufferCounts {
@@ -187,10 +195,14 @@ impl NandBuffer {
         }
     }
 
-    /// Returns the number of writes that wait for space.
+    /// Returns the writes that wait for space now.
     #[inline]
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    pub(super) fn waiting(&self, now: Time) -> WaitingWrites {
+        let oldest = self.waiting.front();
+        WaitingWrites {
+            number: self.waiting.len() as u64,
+            longest: oldest.map_or(Span::ZERO, |waiting| now - waiting.segment.at),
+        }
     }
 
     pub(super) fn protected(&self) -> bool {

@@ -1,14 +1,16 @@
 //! Garbage collection (GC) in bursts: all dies start when the space that they have earned is used up, and stop when
 //! they have earned enough.
 //!
-//! During a burst, a die takes few pages of host data, and more of them the more writes wait; a small buffer then
-//! fills, and writes stall for milliseconds. Between bursts it takes the pages that it has earned and copies nothing.
+//! During a burst, a die takes few pages of host data. It takes more of them the more writes wait, and the longer the
+//! oldest of them has waited. A small buffer then fills, and writes stall for milliseconds. Between bursts a die takes the
+//! pages that it has earned and copies nothing.
 //!
 //! Not modelled: drives near saturation throttle to the recent rate instead of stopping.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::super::buffer::WaitingWrites;
 use super::super::config;
 use crate::ftl::Die;
 
@@ -51,25 +53,22 @@ impl BurstCycle {
         self.turned = false;
     }
 
-    /// Returns the pages that a burst earns per die.
-    pub(super) fn pages(&self) -> u32 {
-        self.config.pages
-    }
-
     /// Whether a die with this budget collects.
     pub(super) fn collects(&self, budget: i64) -> bool {
         self.active && budget < 2 * i64::from(self.config.pages) * self.price
     }
 
-    /// Whether a die with this budget takes a page of host data that it has earned, while `waiting` writes wait. A die
+    /// Whether a die with this budget takes a page of host data that it has earned, while these writes wait. A die
     /// that does not collect copies nothing, so its host pages need not wait for copies.
-    pub(super) fn lets(&self, die: Die, budget: i64, waiting: usize) -> bool {
+    pub(super) fn lets(&self, die: Die, budget: i64, waiting: WaitingWrites) -> bool {
         if !self.collects(budget) {
             return true;
         }
-        let limit = u64::from(self.config.yield_at);
-        let left = limit.saturating_sub(waiting as u64);
-        let pages = u64::from(self.config.host_share) * left / limit;
+        let share = |value: u64, limit: u64| {
+            u64::from(self.config.host_share) * limit.saturating_sub(value) / limit
+        };
+        let pages = share(waiting.number, u64::from(self.config.yield_at))
+            .min(share(waiting.longest.ns(), self.config.yield_after.ns()));
         u64::from(self.copied[die.index()]) >= pages
     }
 
@@ -143,6 +142,15 @@ impl BurstCycle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
+
+    /// Writes that have just arrived.
+    fn new(number: u64) -> WaitingWrites {
+        WaitingWrites {
+            number,
+            longest: Span::ZERO,
+        }
+    }
 
     #[test]
     fn a_burst_begins_when_little_is_left_and_ends_when_enough_is_earned() {
@@ -150,11 +158,12 @@ mod tests {
             pages: 3,
             host_share: 4,
             yield_at: 100,
+            yield_after: Span::from_ms(20),
         };
         let mut bursts = BurstCycle::new(&config, 2, 10);
         // For a die that is far ahead, only three pages count.
         bursts.begin([10, 400].into_iter());
-        assert!(!bursts.collects(0) && bursts.lets(Die(0), 0, 0));
+        assert!(!bursts.collects(0) && bursts.lets(Die(0), 0, new(0)));
         bursts.earn(0, 50);
         assert!(
             !bursts.pay(Die(1), 400, 390) && !bursts.pay(Die(1), 30, 20) && !bursts.take_turn()
@@ -170,11 +179,23 @@ mod tests {
             while bursts.copied[0] < copied {
                 bursts.copies(Die(0));
             }
-            assert!(bursts.lets(Die(0), 0, waiting), "{copied}");
-            assert!(copied == 0 || !bursts.lets(Die(1), 0, waiting), "{copied}");
+            assert!(bursts.lets(Die(0), 0, new(waiting)), "{copied}");
+            assert!(
+                copied == 0 || !bursts.lets(Die(1), 0, new(waiting)),
+                "{copied}"
+            );
+        }
+        // Or two, while the oldest of a few writes has waited for half of `yield_after`.
+        bursts.copied[0] = 2;
+        for (ms, lets) in [(9, false), (10, true), (30, true)] {
+            let waiting = WaitingWrites {
+                number: 1,
+                longest: Span::from_ms(ms),
+            };
+            assert_eq!(bursts.lets(Die(0), 0, waiting), lets, "{ms} ms");
         }
         bursts.give_up(Die(1));
-        assert!(bursts.lets(Die(1), 0, 0));
+        assert!(bursts.lets(Die(1), 0, new(0)));
         bursts.earn(0, 29);
         bursts.earn(10, 800);
         assert!(!bursts.take_turn());
@@ -187,6 +208,7 @@ mod tests {
             pages: 3,
             host_share: 4,
             yield_at: 100,
+            yield_after: Span::from_ms(20),
         };
         let mut bursts = BurstCycle::new(&config, 2, 10);
         bursts.begin([0, 0].into_iter());
@@ -197,7 +219,7 @@ mod tests {
         assert!(!bursts.pay(Die(0), 490, 480));
         // A burst that other dies need does not wait for one die that is far ahead, either.
         bursts.begin_if_spent([0, 10].into_iter());
-        assert!(bursts.active && !bursts.lets(Die(0), 59, 0));
-        assert!(!bursts.collects(60) && bursts.lets(Die(0), 60, 0));
+        assert!(bursts.active && !bursts.lets(Die(0), 59, new(0)));
+        assert!(!bursts.collects(60) && bursts.lets(Die(0), 60, new(0)));
     }
 }

@@ -16,12 +16,12 @@ use alloc::vec::Vec;
 
 use super::Shared;
 use super::array::{DieSet, DieWork, RegisterLoad};
+use super::buffer::WaitingWrites;
 use super::config::{Collection, NandConfig, NandTiming};
 use super::events::NandEvent;
 use super::timeline::Cause;
 use crate::engine::Station;
 use crate::ftl::{AHEAD_PAGES, Collecting, Die, Ftl, FtlGeometry, Slot, Writer, page_price};
-use crate::random::Stream;
 use crate::time::{Span, Time};
 use bursts::BurstCycle;
 use idle::IdleDetector;
@@ -77,21 +77,6 @@ impl Collector {
         }
     }
 
-    /// Puts the drive at a random position between two bursts, drawn with this seed: a warm-up ends where a burst
-    /// begins.
-    pub(super) fn draw_phase(&mut self, seed: u64) {
-        let Some(bursts) = &self.bursts else {
-            return;
-        };
-        let pages = u64::from(bursts.pages());
-        let pages = Stream::new(seed, "bursts").uniform_below(pages.max(1));
-        let earned = pages as i64 * self.page_price();
-        for die in &mut self.dies {
-            die.collecting.budget += earned;
-        }
-        self.begin_bursts();
-    }
-
     /// Returns whether a burst has begun or ended since the last call: all dies may then have other work.
     #[inline]
     pub(super) fn take_turn(&mut self) -> bool {
@@ -115,10 +100,10 @@ impl Collector {
         page_price(&self.shape)
     }
 
-    /// Whether a die may take a page of host data now, while `waiting` writes wait for the buffer. It must have a page
+    /// Whether a die may take a page of host data now, while these writes wait for the buffer. It must have a page
     /// and, if blocks are short, GC must have earned that page and must not have priority.
     #[inline]
-    pub(super) fn may_program(&self, die: Die, waiting: usize, ftl: &Ftl) -> bool {
+    pub(super) fn may_program(&self, die: Die, waiting: WaitingWrites, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
         let lets = |bursts: &BurstCycle| bursts.lets(die, budget, waiting);
         let earned = !ftl.wants_collection(die)
@@ -452,10 +437,10 @@ mod tests {
         let (mut collector, mut shared) = steady();
         let die = Die(2);
         assert!(shared.ftl.wants_collection(die));
-        assert!(!collector.may_program(die, 0, &shared.ftl));
+        assert!(!collector.may_program(die, WaitingWrites::default(), &shared.ftl));
         collect(&mut collector, &mut shared, die, Time::ZERO);
         let mut taken = 0;
-        while collector.may_program(die, 0, &shared.ftl) {
+        while collector.may_program(die, WaitingWrites::default(), &shared.ftl) {
             collector.pay(die, &shared.ftl);
             taken += 1;
         }
@@ -463,7 +448,7 @@ mod tests {
         let ahead = AHEAD_PAGES..AHEAD_PAGES + 2;
         assert!(ahead.contains(&taken), "{taken} pages");
         // No other die has earned anything by that.
-        assert!(!collector.may_program(Die(3), 0, &shared.ftl));
+        assert!(!collector.may_program(Die(3), WaitingWrites::default(), &shared.ftl));
     }
 
     #[test]
@@ -475,7 +460,7 @@ mod tests {
         while shared.ftl.traffic().erased < before.erased + 6 {
             now = collect(&mut collector, &mut shared, die, now);
             assert!(
-                collector.may_program(die, 0, &shared.ftl),
+                collector.may_program(die, WaitingWrites::default(), &shared.ftl),
                 "it stands still"
             );
             collector.pay(die, &shared.ftl);

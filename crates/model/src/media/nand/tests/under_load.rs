@@ -17,6 +17,7 @@ fn bursts() -> NandConfig {
         pages: 6,
         host_share: 12,
         yield_at: 350,
+        yield_after: Span::from_ms(20),
     });
     config
 }

@@ -13,20 +13,18 @@ use model::{Command, Completion, Device, Gauge, Gauges, Op, Part, Span, Time};
 const SERVICE: Span = Span::from_us(5);
 
 fn ram() -> Ram {
-    Ram::new(RamConfig {
-        bytes: 1 << 30,
-        per_command: SERVICE,
-        picoseconds_per_byte: 0,
-        memory_bus: None,
-        spread: 0.0,
-    })
+    taking(SERVICE)
 }
 
 /// A drive that serves any number of commands at once.
 fn fast() -> Ram {
+    taking(Span::from_ns(10))
+}
+
+fn taking(per_command: Span) -> Ram {
     Ram::new(RamConfig {
         bytes: 1 << 30,
-        per_command: Span::from_ns(10),
+        per_command,
         picoseconds_per_byte: 0,
         memory_bus: None,
         spread: 0.0,

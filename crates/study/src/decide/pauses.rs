@@ -4,7 +4,7 @@
 //! 0148). No data sheet states what a drive does. An answer that depends on it names the drives whose model has no such
 //! behaviour from a source.
 
-use catalogue::DriveSheet;
+use catalogue::{DriveSheet, FigureKind};
 use lab::Outcome;
 
 use super::slo::{LimitMetric, Slo};
@@ -16,14 +16,18 @@ const FIGURES: [&str; 2] = ["nand.pace.depth", "nand.collection.burst"];
 /// Text for a drive whose pauses below saturation are unknown.
 pub const REMARK: &str = "writes below saturation: pauses of garbage collection are not known or not modelled for this drive";
 
-/// Checks whether the drive, or a member, is a NAND drive without such a figure. Only drives whose writes were measured
-/// below saturation have one.
+/// Checks whether the drive, or a member, is a NAND drive without such a figure from a source. In the catalogue, only drives
+/// have one whose writes were measured below saturation, also where it is assumed to be a sister drive's.
 fn are_unknown(drive: &DriveSheet) -> bool {
     if !drive.members.is_empty() {
         return drive.members.iter().any(are_unknown);
     }
     let is_nand = drive.figures.iter().any(|it| it.key.starts_with("nand."));
-    let known = |key: &&str| drive.figure(key).is_some();
+    let known = |key: &&str| {
+        drive
+            .figure(key)
+            .is_some_and(|it| it.kind != FigureKind::Assumed || it.file.starts_with("catalogue/"))
+    };
     is_nand && !FIGURES.iter().any(known)
 }
 

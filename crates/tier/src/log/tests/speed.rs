@@ -94,6 +94,7 @@ fn bulk_rate(slog_bulk: u64, threads: u32) -> f64 {
             bytes,
             per_command: Span::from_us(us),
             picoseconds_per_byte,
+            memory_bus: None,
             spread: 0.0,
         })
     };

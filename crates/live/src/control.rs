@@ -8,12 +8,12 @@
 use std::fmt::Write as _;
 
 use crash::log::Note;
-use workload::faults::{ScheduledFault, SYNTAX, Target, TIMINGS, DriveNames};
+use workload::faults::{DriveNames, SYNTAX, ScheduledFault, TIMINGS, Target};
 
 use crate::metrics;
 use crate::outbox::Outbox;
 use crate::port::{ConnectionEnd, Endpoint, Front, Port, Socket};
-use crate::protocol::{Clients, AddressKind, Protocol, Service};
+use crate::protocol::{AddressKind, Clients, Protocol, Service};
 use crate::served::{Reply, ServedDevice};
 use crate::stream::{Connection, Stream};
 
@@ -21,11 +21,7 @@ use crate::stream::{Connection, Stream};
 const LONGEST: usize = 4096;
 
 /// Commands whose text is written to the log of the recorded drive.
-const NOTES: [(&str, Note); 3] = [
-    ("ack", Note::Ack),
-    ("try", Note::Try),
-    ("mark", Note::Mark),
-];
+const NOTES: [(&str, Note); 3] = [("ack", Note::Ack), ("try", Note::Try), ("mark", Note::Mark)];
 
 /// The control protocol.
 pub const PROTOCOL: Protocol = Protocol {

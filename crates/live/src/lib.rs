@@ -3,8 +3,8 @@
 //! ```text
 //!   socket, shared memory          epoll                    model
 //!        |                           |                        |
-//!   Endpoint (one a connection) -> EventLoop -> Served (drive + store + faults), one a drive
-//!     Stream<Connection>: a byte stream        submit(now, Request) ... advance(until) -> Reply
+//!   Endpoint (one a connection) -> EventLoop -> ServedDevice (drive + store + faults), one a drive
+//!     Stream<Connection>: a byte stream        submit(now, IoRequest) ... advance(until) -> Reply
 //!     vhost-user: rings in shared memory       next_event()
 //! ```
 //! One thread does everything. A front end converts bytes into [`IoRequest`]s, and [`Reply`]s into bytes. It is a state
@@ -43,11 +43,15 @@ pub use stream::{Connection, Stream};
 pub use tokens::{TokenPipe, TokenWatch};
 pub use vhost_user::VhostUser;
 
+pub mod control;
+pub mod metrics;
+pub mod nbd;
+pub mod nvme;
+pub mod vhost_user;
+
 /// The front ends: modules with a `PROTOCOL`.
 macro_rules! protocols {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        $($(#[$doc])* pub mod $name;)*
-
+    ($($name:ident),* $(,)?) => {
         /// All front ends, in the order of the command line.
         pub const PROTOCOLS: &[protocol::Protocol] = &[$($name::PROTOCOL),*];
     };

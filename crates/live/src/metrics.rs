@@ -10,7 +10,7 @@ use statistics::Histogram;
 
 use crate::outbox::Outbox;
 use crate::port::{ConnectionEnd, Endpoint, Front, Port, Socket};
-use crate::protocol::{Address, Clients, AddressKind, Protocol, Service};
+use crate::protocol::{Address, AddressKind, Clients, Protocol, Service};
 use crate::served::{Reply, ServedDevice};
 use crate::stream::{Connection, Stream};
 
@@ -397,7 +397,10 @@ mod tests {
 
     #[test]
     fn a_request_names_a_path() {
-        assert_eq!(path(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), Ok("/healthz"));
+        assert_eq!(
+            path(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"),
+            Ok("/healthz")
+        );
         assert_eq!(path(b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"), Ok("/metrics"));
         assert_eq!(path(b"POST /metrics HTTP/1.1\r\n\r\n"), Err(()));
         assert_eq!(path(b"GET \xff HTTP/1.1\r\n\r\n"), Err(()));

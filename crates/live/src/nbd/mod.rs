@@ -6,17 +6,17 @@
 //! supported: extended headers, resize, cache commands.
 
 mod handshake;
+mod service;
 pub mod tls;
 pub mod wire;
-mod service;
 
-pub use service::{PROTOCOL, unix_uri};
 use model::Op;
+pub use service::{PROTOCOL, unix_uri};
 use slab::Slab;
 
 use crate::outbox::Outbox;
 use crate::port::{ConnectionEnd, Endpoint, Front, Notice, Port, Socket};
-use crate::served::{Outcome, Reply, IoRequest};
+use crate::served::{IoRequest, Outcome, Reply};
 use crate::stream::{Connection, Stream};
 use handshake::{Handshake, HandshakeProgress};
 use tls::{Credentials, TlsConnection};
@@ -70,7 +70,9 @@ impl Front for Nbd {
         let names = self.names.clone();
         Ok(match &self.tls {
             None => Box::new(Stream::new(socket, NbdConnection::new(names))),
-            Some(credentials) => Box::new(Stream::new(socket, TlsConnection::new(names, credentials))),
+            Some(credentials) => {
+                Box::new(Stream::new(socket, TlsConnection::new(names, credentials)))
+            }
         })
     }
 }
@@ -193,7 +195,9 @@ impl NbdConnection {
     ) -> Result<(), ConnectionEnd> {
         let drive = port.drive(agreed.export);
         if drive.block() != agreed.block {
-            return Err(ConnectionEnd::Failed("the drive's format has changed".into()));
+            return Err(ConnectionEnd::Failed(
+                "the drive's format has changed".into(),
+            ));
         }
         let wrong = request_error(&request, drive.bytes(), drive.block(), agreed);
         match request.command {
@@ -316,7 +320,12 @@ impl NbdConnection {
 }
 
 /// Returns the error of a well-formed request that cannot be executed.
-fn request_error(request: &wire::NbdRequest, size: u64, block: u32, agreed: NegotiatedOptions) -> Option<u32> {
+fn request_error(
+    request: &wire::NbdRequest,
+    size: u64,
+    block: u32,
+    agreed: NegotiatedOptions,
+) -> Option<u32> {
     let known = match request.command {
         command::READ if agreed.structured => flag::DF | flag::FUA,
         command::READ | command::WRITE | command::TRIM | command::FLUSH => flag::FUA,
@@ -405,7 +414,13 @@ fn block_status(
 }
 
 /// Sends the data of a read directly from the store. Ranges that were never written are only reported as holes.
-fn data(cookie: u64, reply: &Reply, agreed: NegotiatedOptions, out: &mut Outbox, port: &mut Port<'_>) {
+fn data(
+    cookie: u64,
+    reply: &Reply,
+    agreed: NegotiatedOptions,
+    out: &mut Outbox,
+    port: &mut Port<'_>,
+) {
     let drive = port.drive(agreed.export);
     if agreed.structured && drive.is_hole(reply.offset, reply.bytes.into()) {
         out.push(&wire::last_chunk(cookie, chunk::OFFSET_HOLE, 12));
@@ -515,7 +530,9 @@ impl Connection for NbdConnection {
     ) -> Result<(), ConnectionEnd> {
         match notice {
             // Size or block size may have changed: the client must negotiate again.
-            Notice::Namespace => Err(ConnectionEnd::Failed("the drive's format has changed".into())),
+            Notice::Namespace => Err(ConnectionEnd::Failed(
+                "the drive's format has changed".into(),
+            )),
             Notice::PowerCut => Err(ConnectionEnd::Failed("the drive lost its power".into())),
             Notice::Health => Ok(()),
         }

@@ -8,7 +8,7 @@ use super::Nbd;
 use super::tls::Credentials;
 use crate::port::Front;
 use crate::protocol::{
-    Address, FrontEndOptions, Clients, AddressKind, Protocol, Service, Setting, on_command_line,
+    Address, AddressKind, Clients, FrontEndOptions, Protocol, Service, Setting, on_command_line,
 };
 use crate::served::ServedDevice;
 

@@ -132,8 +132,8 @@ impl TlsConnection {
 
     fn begin(&mut self) -> Result<(), ConnectionEnd> {
         let config = Arc::clone(&self.credentials.0);
-        let mut session =
-            ServerConnection::new(config).map_err(|error| ConnectionEnd::Failed(error.to_string()))?;
+        let mut session = ServerConnection::new(config)
+            .map_err(|error| ConnectionEnd::Failed(error.to_string()))?;
         // The connection passes pieces of bytes to the session and takes the result at once, so no limit is needed.
         session.set_buffer_limit(None);
         self.session = Some(Box::new(session));
@@ -151,7 +151,8 @@ impl TlsConnection {
             if rest.is_empty() || port.refused() || !port.room() {
                 return Ok(bytes.len() - rest.len());
             }
-            let broke = |error: &dyn std::fmt::Display| ConnectionEnd::broke(format!("TLS: {error}"));
+            let broke =
+                |error: &dyn std::fmt::Display| ConnectionEnd::broke(format!("TLS: {error}"));
             if session.read_tls(&mut rest).map_err(|error| broke(&error))? == 0 {
                 return Err(ConnectionEnd::broke("TLS: an incomplete record"));
             }
@@ -181,7 +182,11 @@ impl TlsConnection {
     }
 
     /// Sends TLS's closing message if `result` ends the connection.
-    fn closing<T>(&mut self, result: Result<T, ConnectionEnd>, out: &mut Outbox) -> Result<T, ConnectionEnd> {
+    fn closing<T>(
+        &mut self,
+        result: Result<T, ConnectionEnd>,
+        out: &mut Outbox,
+    ) -> Result<T, ConnectionEnd> {
         if result.is_err()
             && let Some(session) = &mut self.session
         {

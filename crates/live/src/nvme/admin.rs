@@ -35,8 +35,12 @@ pub(super) fn command(
         return Err((Status::COMMAND_SEQUENCE, 0));
     }
     let answer = match sqe.opcode {
-        opcode::IDENTIFY => describe::identify(target, controller, sqe, drives).map(AdminOutcome::Page),
-        opcode::GET_LOG => pages::get_log(target, controller, sqe, local, drives).map(AdminOutcome::Page),
+        opcode::IDENTIFY => {
+            describe::identify(target, controller, sqe, drives).map(AdminOutcome::Page)
+        }
+        opcode::GET_LOG => {
+            pages::get_log(target, controller, sqe, local, drives).map(AdminOutcome::Page)
+        }
         opcode::GET_FEATURES => features::get(target, controller, sqe, drives),
         opcode::SET_FEATURES => features::set(target, controller, sqe, data, drives),
         opcode::ASYNC_EVENT => Ok(AdminOutcome::Later(WaitCondition::Event)),
@@ -251,7 +255,10 @@ mod tests {
         let mut host = one();
         host.rack.drives[0].in_flight = true;
         let asked = host.ask(opcode::FORMAT, 1, 1, 0);
-        assert_eq!(asked, Ok(AdminOutcome::Later(WaitCondition::Format(vec![1]))));
+        assert_eq!(
+            asked,
+            Ok(AdminOutcome::Later(WaitCondition::Format(vec![1])))
+        );
         let again = host.ask(opcode::FORMAT, 1, 1, 0);
         assert_eq!(again, Err((Status::FORMAT_IN_PROGRESS, 0)));
         assert_eq!(host.identify(0, 1)[32], 1 << 7 | 100, "all of it is left");
@@ -287,7 +294,10 @@ mod tests {
         let busy = host.ask(opcode::SANITIZE, 0, 2, 0);
         assert_eq!(busy, Err((Status::COMMAND_SEQUENCE, 0)));
         host.rack.drives[0].in_flight = false;
-        assert_eq!(host.ask(opcode::SANITIZE, 0, 2, 0), Ok(AdminOutcome::Done(0)));
+        assert_eq!(
+            host.ask(opcode::SANITIZE, 0, 2, 0),
+            Ok(AdminOutcome::Done(0))
+        );
         let operation = host.rack.drives[0].operation.expect("it has begun");
         assert_eq!(operation.kind, OperationKind::Sanitize);
         let format = host.ask(opcode::FORMAT, 1, 0, 0);
@@ -353,7 +363,10 @@ mod tests {
         assert_eq!(host.rack.drives[0].discarded, [(0, 64 * MIB)]);
         host.rack.drives[0].in_flight = true;
         let other_format = create(&mut host, 256, 1);
-        assert_eq!(other_format, Ok(AdminOutcome::Later(WaitCondition::EmptyDrive)));
+        assert_eq!(
+            other_format,
+            Ok(AdminOutcome::Later(WaitCondition::EmptyDrive))
+        );
         host.rack.drives[0].in_flight = false;
         assert_eq!(create(&mut host, 256, 1), Ok(AdminOutcome::Done(1)));
         assert_eq!(
@@ -402,7 +415,10 @@ mod tests {
         disabled.expect("it is disabled");
         let early = host.ask(opcode::IDENTIFY, 0, 1, 0);
         assert_eq!(early, Err((Status::COMMAND_SEQUENCE, 0)));
-        assert_eq!(host.ask(opcode::KEEP_ALIVE, 0, 0, 0), Ok(AdminOutcome::Done(0)));
+        assert_eq!(
+            host.ask(opcode::KEEP_ALIVE, 0, 0, 0),
+            Ok(AdminOutcome::Done(0))
+        );
         let discovery = host.target.create(true, 0, [2; 16], "nqn.other");
         let discovery = discovery.expect("a controller");
         let enabled = discovery.write_property(0x14, false, 1);
@@ -418,9 +434,15 @@ mod tests {
     #[test]
     fn power_is_cut_for_the_drives_concerned() {
         let mut host = Host::new([Fake::new(MIB), Fake::new(MIB)], false);
-        assert_eq!(host.ask(opcode::POWER_CUT, 2, 0, 0), Ok(AdminOutcome::Done(0)));
+        assert_eq!(
+            host.ask(opcode::POWER_CUT, 2, 0, 0),
+            Ok(AdminOutcome::Done(0))
+        );
         assert_eq!(host.rack.notices, [(1, Notice::PowerCut)]);
         let all = host.ask(opcode::POWER_CUT, u32::MAX, 0, 0);
-        assert_eq!((all, host.rack.notices.len()), (Ok(AdminOutcome::Done(0)), 3));
+        assert_eq!(
+            (all, host.rack.notices.len()),
+            (Ok(AdminOutcome::Done(0)), 3)
+        );
     }
 }

@@ -15,12 +15,12 @@ use super::answer::{AdminOutcome, StatusFailure};
 use super::fabrics;
 use super::io::Io;
 use super::parked::DeferredCommands;
-use super::queue::{QueuePhase, QueuePair};
-use super::slots::{RejectionReason, CommandStage};
+use super::queue::{QueuePair, QueuePhase};
+use super::slots::{CommandStage, RejectionReason};
 use super::target::NvmeTarget;
 use super::wire::encode::Transfer;
 use super::wire::pdu::{DataPdu, FLAG_LAST, IcReq};
-use super::wire::{Decoder, Encoder, PduEvent, Fatal, PduFault, Header, Sgl, Sqe, Status};
+use super::wire::{Decoder, Encoder, Fatal, Header, PduEvent, PduFault, Sgl, Sqe, Status};
 use crate::clock::Wall;
 use crate::outbox::Outbox;
 use crate::port::Port;
@@ -93,12 +93,14 @@ impl NvmeConnection {
                 }
                 Ok(())
             }
-            PduEvent::End(intact) => match std::mem::replace(&mut self.incoming, PduDestination::Nothing) {
-                PduDestination::Capsule(slot) => self.arrived(slot, intact, out, port),
-                PduDestination::Data(slot) => self.received(slot, intact, out, port),
-                PduDestination::Term(fatal) => Err(host_gave_up(fatal)),
-                PduDestination::Nothing => Ok(()),
-            },
+            PduEvent::End(intact) => {
+                match std::mem::replace(&mut self.incoming, PduDestination::Nothing) {
+                    PduDestination::Capsule(slot) => self.arrived(slot, intact, out, port),
+                    PduDestination::Data(slot) => self.received(slot, intact, out, port),
+                    PduDestination::Term(fatal) => Err(host_gave_up(fatal)),
+                    PduDestination::Nothing => Ok(()),
+                }
+            }
         }
     }
 
@@ -111,18 +113,23 @@ impl NvmeConnection {
         port: &mut Port<'_>,
     ) -> Result<(), PduFault> {
         match (header, self.queue.phase) {
-            (Header::Command(capsule), QueuePhase::Unconnected | QueuePhase::Admin | QueuePhase::Io) => {
-                self.capsule(&capsule.sqe, data, port)
-            }
-            (Header::H2cData(header), QueuePhase::Unconnected | QueuePhase::Admin | QueuePhase::Io) => {
-                self.data(&header)
-            }
+            (
+                Header::Command(capsule),
+                QueuePhase::Unconnected | QueuePhase::Admin | QueuePhase::Io,
+            ) => self.capsule(&capsule.sqe, data, port),
+            (
+                Header::H2cData(header),
+                QueuePhase::Unconnected | QueuePhase::Admin | QueuePhase::Io,
+            ) => self.data(&header),
             (Header::IcReq(request), QueuePhase::Opening) => self.open(&request, out),
             (Header::Term(term), _) => {
                 self.incoming = PduDestination::Term(term.fatal.get());
                 Ok(())
             }
-            _ => Err(PduFault::new(Fatal::Sequence, "a PDU that is not allowed at this point")),
+            _ => Err(PduFault::new(
+                Fatal::Sequence,
+                "a PDU that is not allowed at this point",
+            )),
         }
     }
 
@@ -281,13 +288,19 @@ impl NvmeConnection {
             .get(slot)
             .filter(|slot| slot.stage == CommandStage::Receiving && slot.sqe.cid == header.cid);
         let Some(it) = wanted else {
-            return Err(PduFault::new(Fatal::Sequence, "data that was not requested"));
+            return Err(PduFault::new(
+                Fatal::Sequence,
+                "data that was not requested",
+            ));
         };
         let have = it.data.len() as u32;
         let left = it.expected - have;
         let last = header.common.flags & FLAG_LAST != 0;
         if header.offset.get() != have || header.length.get() > left {
-            return Err(PduFault::new(Fatal::OutOfRange, "data out of range or order"));
+            return Err(PduFault::new(
+                Fatal::OutOfRange,
+                "data out of range or order",
+            ));
         }
         let announced = header.common.bytes.get() - u32::from(header.common.data_offset);
         let digest = if self.queue.encoder.data_digest { 4 } else { 0 };
@@ -385,7 +398,9 @@ impl NvmeConnection {
     ) {
         let queue = &mut self.queue;
         match answer {
-            Ok(AdminOutcome::Done(dwords)) => queue.respond_wide(slot, Status::SUCCESS, dwords, out),
+            Ok(AdminOutcome::Done(dwords)) => {
+                queue.respond_wide(slot, Status::SUCCESS, dwords, out)
+            }
             Ok(AdminOutcome::Page(page)) => queue.respond_page(slot, &page, out),
             Ok(AdminOutcome::Later(later)) => {
                 if let Err(status) = self.parked.keep(slot, later, queue, out, port) {
@@ -402,7 +417,12 @@ impl NvmeConnection {
     }
 
     /// Executes a fabrics command.
-    fn fabrics(&mut self, slot: u16, sqe: &Sqe, port: &mut Port<'_>) -> Result<AdminOutcome, StatusFailure> {
+    fn fabrics(
+        &mut self,
+        slot: u16,
+        sqe: &Sqe,
+        port: &mut Port<'_>,
+    ) -> Result<AdminOutcome, StatusFailure> {
         let id = self.queue.controller;
         let shared = Rc::clone(&self.queue.shared);
         let target = &mut shared.borrow_mut();

@@ -18,7 +18,7 @@ use super::identify::{
 };
 use super::log::zeroed;
 use super::self_test;
-use super::subsystem::{DISCOVERY_NQN, Namespace, Subsystem, FormatRequest, transfer};
+use super::subsystem::{DISCOVERY_NQN, FormatRequest, Namespace, Subsystem, transfer};
 use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 

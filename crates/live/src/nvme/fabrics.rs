@@ -81,7 +81,9 @@ pub(super) fn property_get(
     let wide = sqe.cdw10.get() & 7 == 1;
     let controller = target.controller(controller);
     let value = controller.and_then(|it| it.read_property(sqe.cdw11.get(), wide));
-    value.map(AdminOutcome::Done).ok_or((Status::INVALID_FIELD, 0))
+    value
+        .map(AdminOutcome::Done)
+        .ok_or((Status::INVALID_FIELD, 0))
 }
 
 /// Executes Property Set.

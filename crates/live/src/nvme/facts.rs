@@ -12,10 +12,10 @@ use super::protection::{Protection, Tuple};
 use super::vendor::VendorFacts;
 use super::wire::Status;
 use crate::clock::Wall;
-use workload::faults::Fault;
 use crate::port::{Notice, Port};
 use crate::served::{Outcome, ServedDevice};
 use crate::store::Share;
+use workload::faults::Fault;
 
 /// Properties of a drive.
 #[derive(Clone, Debug)]

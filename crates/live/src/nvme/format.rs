@@ -5,7 +5,7 @@
 //! Express Base Specification 1.4, chapters 5.23 and 5.24.
 
 use super::answer::{AdminOutcome, WaitCondition};
-use super::facts::{StartResult, Drives};
+use super::facts::{Drives, StartResult};
 use super::self_test::SelfTestStatus;
 use super::subsystem::FormatRequest;
 use super::target::NvmeTarget;
@@ -93,7 +93,12 @@ pub(super) fn format(
 }
 
 /// Begins the formats of namespaces whose drives have no command in flight. At full speed they are completed at once.
-pub(super) fn start_formats(target: &mut NvmeTarget, sqe: &Sqe, concerned: &[u32], drives: &mut dyn Drives) {
+pub(super) fn start_formats(
+    target: &mut NvmeTarget,
+    sqe: &Sqe,
+    concerned: &[u32],
+    drives: &mut dyn Drives,
+) {
     // Drives whose format has begun: the first of several namespaces begins it.
     let mut begun = Vec::new();
     let wanted = FormatParameters::from_cdw10(sqe.cdw10.get());
@@ -126,7 +131,9 @@ pub(super) fn ended(target: &mut NvmeTarget, concerned: &[u32], drives: &mut dyn
         match namespace.and_then(|it| Some((it.drive, it.format?))) {
             None | Some((_, FormatRequest::Refused)) => true,
             Some((_, FormatRequest::Asked)) => false,
-            Some((drive, FormatRequest::Begun | FormatRequest::Orphaned)) => drives.operation(drive).is_none(),
+            Some((drive, FormatRequest::Begun | FormatRequest::Orphaned)) => {
+                drives.operation(drive).is_none()
+            }
         }
     })
 }

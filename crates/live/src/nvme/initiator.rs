@@ -10,7 +10,7 @@ use super::fabrics::{ConnectData, kind};
 use super::identify::name;
 use super::wire::encode::Transfer;
 use super::wire::pdu::{DataPdu, FLAG_LAST, FLAG_SUCCESS};
-use super::wire::{Cqe, Decoder, Encoder, PduEvent, Header, Sgl, Sqe};
+use super::wire::{Cqe, Decoder, Encoder, Header, PduEvent, Sgl, Sqe};
 use crate::outbox::Outbox;
 
 /// Maximum bytes in one PDU that are accepted from a controller.
@@ -210,7 +210,11 @@ impl Initiator {
     }
 
     #[inline]
-    fn complete(&mut self, cqe: Cqe, done: &mut impl FnMut(CompletedCommand)) -> Result<(), String> {
+    fn complete(
+        &mut self,
+        cqe: Cqe,
+        done: &mut impl FnMut(CompletedCommand),
+    ) -> Result<(), String> {
         let cid = self.check_cid(cqe.cid.get())?;
         let waiting = &mut self.commands[usize::from(cid)];
         waiting.in_use = false;

@@ -11,12 +11,12 @@ use super::facts::status_of;
 pub use super::opcode::io as opcode;
 use super::plan::{ALL, plan, range, ranges};
 use super::queue::QueuePair;
-use super::slots::{Purpose, CommandStage};
+use super::slots::{CommandStage, Purpose};
 use super::target::NvmeTarget;
 use super::wire::{Sqe, Status};
 use crate::outbox::Outbox;
 use crate::port::Port;
-use crate::served::{Outcome, Reply, IoRequest};
+use crate::served::{IoRequest, Outcome, Reply};
 
 /// Dword 12: force unit access.
 const FUA: u32 = 1 << 30;
@@ -221,7 +221,13 @@ impl Io {
     }
 
     /// Continues a Dataset Management with the next piece of its ranges.
-    fn deallocate(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+    fn deallocate(
+        &mut self,
+        queue: &mut QueuePair,
+        slot: u16,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) {
         let Some((block, base)) = self.block_of(queue, slot) else {
             queue.fail(slot, Status::INVALID_NAMESPACE, out);
             return;
@@ -299,7 +305,13 @@ impl Io {
     }
 
     /// Compares the data of a fused pair: continues with the write, or ends both.
-    fn compared(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+    fn compared(
+        &mut self,
+        queue: &mut QueuePair,
+        slot: u16,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) {
         let verdict = self.compare(queue, slot, port);
         match (verdict, queue.slots[slot].partner) {
             (Ok(()), Some(partner)) => {
@@ -317,7 +329,13 @@ impl Io {
         }
     }
 
-    fn take_data(&mut self, queue: &mut QueuePair, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+    fn take_data(
+        &mut self,
+        queue: &mut QueuePair,
+        slot: u16,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) {
         let Some(first) = queue.slots[slot].partner else {
             let status = self
                 .store(queue, slot, port)

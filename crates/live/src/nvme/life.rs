@@ -25,9 +25,9 @@ impl NvmeConnection {
         let since = |then: Wall| now.since(then).ns() / 1_000_000;
         match self.queue.phase {
             QueuePhase::Opening | QueuePhase::Unconnected => match self.opened {
-                Some(opened) if since(opened) > PATIENCE_MS => {
-                    Err(ConnectionEnd::broke("no queue was connected in ten seconds"))
-                }
+                Some(opened) if since(opened) > PATIENCE_MS => Err(ConnectionEnd::broke(
+                    "the client connected no queue within 10 s",
+                )),
                 _ => Ok(()),
             },
             QueuePhase::Admin => {

@@ -8,7 +8,7 @@
 //! Source: NVM Express Base Specification 2.0, chapters 5.23, 5.24 and 8.11; NVM Command Set Specification 1.0, 5.8.
 
 use super::answer::{AdminOutcome, WaitCondition};
-use super::facts::{StartResult, Drives};
+use super::facts::{Drives, StartResult};
 use super::history::kind;
 use super::layout::{Extent, UNIT};
 use super::subsystem::Subsystem;

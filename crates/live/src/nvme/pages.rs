@@ -13,7 +13,7 @@ use super::facts::Drives;
 use super::identify::{name, text};
 use super::lba_status;
 use super::log::{
-    self, LogPageRequest, DiscoveryEntry, DiscoveryHeader, ErrorEntry, FirmwarePage, HealthPage,
+    self, DiscoveryEntry, DiscoveryHeader, ErrorEntry, FirmwarePage, HealthPage, LogPageRequest,
     SanitizePage, zeroed,
 };
 use super::opcode::{admin as of_admin, io as of_io};
@@ -80,10 +80,7 @@ pub(super) fn get_log(
         log::HEALTH => health(target, controller, sqe.nsid.get(), drives)?,
         log::FIRMWARE => firmware(&drives.facts(target.subsystem.first_drive()?).firmware),
         log::CHANGED_NAMESPACES => changed(target.controller(controller), asked.retain),
-        log::EFFECTS => effects(
-            target.is_full(controller),
-            target.subsystem.by_member,
-        ),
+        log::EFFECTS => effects(target.is_full(controller), target.subsystem.by_member),
         log::LBA_STATUS => lba_status::page(&target.subsystem, drives),
         log::SELF_TEST => target.self_tests.page(&target.subsystem, drives),
         log::PERSISTENT => persistent::command(target, controller, asked.specific, drives)?,

@@ -79,7 +79,12 @@ impl DeferredCommands {
     }
 
     /// Continues commands that can continue: formats, creations, and events.
-    pub(super) fn attend(&mut self, queue: &mut QueuePair, out: &mut Outbox, drives: &mut dyn Drives) {
+    pub(super) fn attend(
+        &mut self,
+        queue: &mut QueuePair,
+        out: &mut Outbox,
+        drives: &mut dyn Drives,
+    ) {
         self.formats(queue, out, drives);
         self.creations(queue, out, drives);
         attend(&mut queue.shared.borrow_mut(), queue.controller, drives);

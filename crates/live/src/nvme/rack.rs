@@ -7,7 +7,7 @@ use super::admin;
 use super::answer::{AdminOutcome, StatusFailure};
 use super::controller::{VERSION, property};
 use super::extended;
-use super::facts::{StartResult, Drives, Facts};
+use super::facts::{Drives, Facts, StartResult};
 use super::opcode::admin as opcode;
 use super::protection::{Protection, Tuple};
 use super::subsystem::NvmeOptions;

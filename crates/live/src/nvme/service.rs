@@ -7,7 +7,7 @@ use super::front::NvmeTcp;
 use super::subsystem::NvmeOptions;
 use crate::port::Front;
 use crate::protocol::{
-    Address, FrontEndOptions, Clients, AddressKind, Protocol, Service, Setting, on_command_line,
+    Address, AddressKind, Clients, FrontEndOptions, Protocol, Service, Setting, on_command_line,
 };
 use crate::served::ServedDevice;
 use crate::setup::Setup;
@@ -71,7 +71,9 @@ impl Service for AsSubsystem {
         if drive.is_by_member() && self.options.full {
             let name = drive.name();
             return Err(on_command_line(
-                format!("{name}: a pool that stores its data by member has one namespace and one format"),
+                format!(
+                    "{name}: a pool that stores its data by member has one namespace and one format"
+                ),
                 "serve it without --controller full",
             ));
         }

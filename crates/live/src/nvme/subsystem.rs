@@ -250,7 +250,9 @@ impl Subsystem {
     pub(super) fn abandon(&mut self, nsid: u32) {
         if let Some(namespace) = self.namespace(nsid) {
             namespace.format = match namespace.format {
-                Some(FormatRequest::Begun | FormatRequest::Orphaned) => Some(FormatRequest::Orphaned),
+                Some(FormatRequest::Begun | FormatRequest::Orphaned) => {
+                    Some(FormatRequest::Orphaned)
+                }
                 Some(FormatRequest::Asked | FormatRequest::Refused) | None => None,
             };
         }

@@ -12,8 +12,8 @@
 use model::Gauge;
 use model::management::Health;
 use model::media::Medium;
-use tier::DriveConfig;
 use statistics::Histogram;
+use tier::DriveConfig;
 
 use crate::served::{Latencies, ServedDevice};
 
@@ -121,7 +121,10 @@ fn ocp_smart(facts: &VendorFacts) -> Vec<u8> {
     page.put(120, &[facts.free_percent]);
     let capacitor: u16 = if facts.protected { 100 } else { u16::MAX };
     page.put(128, &capacitor.to_le_bytes());
-    page.put(176, &u128::from(facts.rated_bytes / 1_000_000_000).to_le_bytes());
+    page.put(
+        176,
+        &u128::from(facts.rated_bytes / 1_000_000_000).to_le_bytes(),
+    );
     page.put(224, &facts.erases.to_le_bytes());
     page.put(494, &3u16.to_le_bytes());
     page.put(496, &OCP_SMART_GUID);
@@ -146,7 +149,10 @@ fn ocp_latency(facts: &VendorFacts) -> Vec<u8> {
     // The feature is enabled; buckets never expire.
     page.put(0, &[1]);
     page.put(6, &THRESHOLDS);
-    let by_kind = [(READS, &facts.latencies.reads), (WRITES, &facts.latencies.writes)];
+    let by_kind = [
+        (READS, &facts.latencies.reads),
+        (WRITES, &facts.latencies.writes),
+    ];
     for (column, latencies) in by_kind {
         for (bucket, count) in counted(latencies).into_iter().enumerate() {
             page.put(32 + (bucket * 4 + column) * 4, &count.to_le_bytes());
@@ -169,7 +175,11 @@ fn intel_smart(facts: &VendorFacts) -> Vec<u8> {
         page.extend_from_slice(&raw[..6]);
         page.push(0);
     };
-    let life = facts.health.as_ref().map(|health| health.lifetime.clone()).unwrap_or_default();
+    let life = facts
+        .health
+        .as_ref()
+        .map(|health| health.lifetime.clone())
+        .unwrap_or_default();
     let left = (100.0 - life.percentage_used).clamp(1.0, 100.0) as u8;
     let mean = facts.erases.min(u64::from(u16::MAX));
     // Units of 32 MiB.

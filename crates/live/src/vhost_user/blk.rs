@@ -4,7 +4,7 @@ use model::Op;
 use virtio_bindings::{virtio_blk as blk, virtio_config, virtio_ring};
 use vm_memory::GuestMemoryMmap;
 
-use super::chain::{RingViolation, Chain};
+use super::chain::{Chain, RingViolation};
 use crate::served::ServedDevice;
 
 /// Maximum number of rings; each is a submission queue of the drive.
@@ -167,11 +167,13 @@ pub(super) fn parse(
     let offset = u64::from_le_bytes(sector).checked_mul(512);
     let out = chain.readable.bytes() - HEADER;
     let data = |op, bytes: u64| match (offset, u32::try_from(bytes)) {
-        (Some(offset), Ok(size)) if size % 512 == 0 && bytes <= LARGEST => ParsedRequest::One(Piece {
-            op,
-            offset,
-            bytes: size,
-        }),
+        (Some(offset), Ok(size)) if size % 512 == 0 && bytes <= LARGEST => {
+            ParsedRequest::One(Piece {
+                op,
+                offset,
+                bytes: size,
+            })
+        }
         _ => ParsedRequest::Ended(End::Failed),
     };
     let ranges = |op| match u32::try_from(out / RANGE) {

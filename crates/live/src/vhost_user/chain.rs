@@ -90,7 +90,9 @@ impl Segments {
                 continue;
             }
             let part = left.min((bytes - skip) as usize);
-            let at = at.checked_add(skip).ok_or(RingViolation("an address overflows"))?;
+            let at = at
+                .checked_add(skip)
+                .ok_or(RingViolation("an address overflows"))?;
             if !does(at, part) {
                 return Err(RingViolation("a buffer is not in the shared memory"));
             }

@@ -15,7 +15,7 @@ use vhost::vhost_user::{Backend, Error, GpuBackend, Result, VhostUserBackendReqH
 use virtio_queue::QueueT;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap};
 
-use super::blk::{RING_SIZE, RINGS, BlockShape};
+use super::blk::{BlockShape, RING_SIZE, RINGS};
 use super::chain::RingViolation;
 use super::guard::MappingGuard;
 use super::inflight::InFlightMemory;

@@ -52,7 +52,12 @@ impl InFlightMemory {
     }
 
     /// Opens the memory of an earlier server.
-    pub(super) fn open(file: File, offset: u64, rings: u16, size: u16) -> io::Result<InFlightMemory> {
+    pub(super) fn open(
+        file: File,
+        offset: u64,
+        rings: u16,
+        size: u16,
+    ) -> io::Result<InFlightMemory> {
         let place = FileOffset::new(file.try_clone()?, offset);
         let memory = MmapRegion::from_file(place, part(size) * usize::from(rings));
         let memory: MmapRegion = memory.map_err(io::Error::other)?;

@@ -17,8 +17,8 @@ mod device;
 mod guard;
 mod inflight;
 mod ring;
-mod table;
 mod service;
+mod table;
 
 pub use service::PROTOCOL;
 use std::os::fd::AsFd;
@@ -35,9 +35,9 @@ use vhost::vhost_user::{BackendReqHandler, Error};
 
 use crate::clock::Wall;
 use crate::port::{ConnectionEnd, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
-use crate::served::{Outcome, Reply, IoRequest};
-use blk::{ParsedRequest, End, Piece, BlockShape};
-use chain::{RingViolation, Chain};
+use crate::served::{IoRequest, Outcome, Reply};
+use blk::{BlockShape, End, ParsedRequest, Piece};
+use chain::{Chain, RingViolation};
 use device::VirtioDevice;
 
 /// Keys of watched descriptors.
@@ -289,8 +289,7 @@ impl GuestConnection {
             };
             let data_out = &slot.chain.readable;
             port.submit_with(self.drive, request, &mut |data| {
-                data_out.read(&device.memory, blk::DATA_OUT, data).is_ok()
-                    && device.check().is_ok()
+                data_out.read(&device.memory, blk::DATA_OUT, data).is_ok() && device.check().is_ok()
             });
         };
         let asked = blk::parse(&device.memory, &slot.chain, device.shape())?;
@@ -340,7 +339,12 @@ impl GuestConnection {
     }
 
     /// Completes a request without commands in flight; `bytes` were written for the guest, without the status.
-    fn end(&mut self, device: &mut VirtioDevice, tag: u32, bytes: u32) -> Result<(), ConnectionEnd> {
+    fn end(
+        &mut self,
+        device: &mut VirtioDevice,
+        tag: u32,
+        bytes: u32,
+    ) -> Result<(), ConnectionEnd> {
         let slot = &self.slots[tag as usize];
         let end = slot.end.unwrap_or(End::Ok);
         let chain = &slot.chain;
@@ -454,12 +458,19 @@ impl Endpoint for GuestConnection {
         Ok(found)
     }
 
-    fn notice(&mut self, drive: usize, notice: Notice, _port: &mut Port<'_>) -> Result<(), ConnectionEnd> {
+    fn notice(
+        &mut self,
+        drive: usize,
+        notice: Notice,
+        _port: &mut Port<'_>,
+    ) -> Result<(), ConnectionEnd> {
         match notice {
             _ if drive != self.drive => Ok(()),
             Notice::PowerCut => Err(lost_power()),
             // The guest must read size and block size again.
-            Notice::Namespace => Err(ConnectionEnd::Failed("the drive's format has changed".into())),
+            Notice::Namespace => Err(ConnectionEnd::Failed(
+                "the drive's format has changed".into(),
+            )),
             Notice::Health => Ok(()),
         }
     }

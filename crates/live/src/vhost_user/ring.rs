@@ -81,10 +81,14 @@ impl Ring {
         if let Some(in_flight) = in_flight {
             if !in_flight.covers(self.index, self.queue.size()) {
                 self.queue.set_ready(false);
-                return Err(RingViolation("the ring is larger than the in-flight memory"));
+                return Err(RingViolation(
+                    "the ring is larger than the in-flight memory",
+                ));
             }
             let heads = in_flight.recover(self.index, used);
-            self.again = heads.map_err(|_| RingViolation("the in-flight memory"))?.into();
+            self.again = heads
+                .map_err(|_| RingViolation("the in-flight memory"))?
+                .into();
             // Everything that was ever made available has either been completed or is in flight.
             let taken = used.wrapping_add(self.again.len() as u16);
             if !self.again.is_empty() {

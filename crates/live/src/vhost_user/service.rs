@@ -4,7 +4,7 @@ use text::problem::Problems;
 
 use super::VhostUser;
 use crate::port::Front;
-use crate::protocol::{Address, FrontEndOptions, Clients, AddressKind, Protocol, Service};
+use crate::protocol::{Address, AddressKind, Clients, FrontEndOptions, Protocol, Service};
 use crate::served::ServedDevice;
 
 /// The vhost-user-blk protocol.

@@ -45,7 +45,11 @@ pub(super) fn is_padded(message: &[u8]) -> bool {
 }
 
 /// Takes such a complete message of `length` bytes from the socket.
-pub(super) fn take(socket: impl AsFd, length: usize, device: &mut VirtioDevice) -> Result<(), ConnectionEnd> {
+pub(super) fn take(
+    socket: impl AsFd,
+    length: usize,
+    device: &mut VirtioDevice,
+) -> Result<(), ConnectionEnd> {
     let mut bytes = [0; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(REGIONS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

@@ -8,7 +8,7 @@ pub mod entry;
 pub mod pdu;
 pub mod status;
 
-pub use decode::{Decoder, PduEvent, PduFault, Header};
+pub use decode::{Decoder, Header, PduEvent, PduFault};
 pub use encode::Encoder;
 pub use entry::{Cqe, Sgl, Sqe};
 pub use pdu::{Fatal, PduType};

@@ -41,7 +41,7 @@ fn a_thread_on_the_other_socket_pays_for_it() {
 /// The threads of a job take its nodes in turn: the second one is remote.
 #[test]
 fn threads_take_nodes_in_turn() {
-    let both = "--output-format=json --host linux --name=a --ioengine=libaio --direct=1 --rw=randread --bs=4k \
+    let both = "--host linux --name=a --ioengine=libaio --direct=1 --rw=randread --bs=4k \
                 --number_ios=4000 --numjobs=2 --numa_cpu_nodes=all";
     let (code, out, said) = run("p4510-1000", both);
     assert_eq!(code, Some(0), "{said}");

@@ -21,6 +21,16 @@ const POINTS: u64 = 100_000;
 /// Two bugs of an intent log need more: data and its reference are rarely separated for long.
 const POINTS_OF_NAMES: u64 = 200_000;
 
+/// A cache whose writes pass it.
+const PAST: &str =
+    "write-back-cache(cache=950pro-256, capacity=950pro-256; pass_from=5%, pass_fua_from=5%)";
+
+/// A cache that guarantees what was flushed.
+const FLUSHED: &str = "write-back-cache(cache=950pro-256, capacity=950pro-256; durability=flush)";
+
+/// A log whose main pool is a mirror.
+const OVER_MIRROR: &str = "intent-log(main=mirror(2*950pro-256), log=p4801x-100)";
+
 /// Returns where a bug shows: the pool, the fault, and the number of points of each fault. Members of different drive
 /// models complete writes in different orders.
 fn place(bug: Bug) -> (&'static str, &'static str, u64) {
@@ -28,16 +38,12 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
     let ring = "write-back-cache(cache=950pro-256, capacity=950pro-256)";
     // A 950 PRO saves its tables for each write with force unit access, so records complete in order there.
     let fast_ring = "write-back-cache(cache=p4801x-100, capacity=950pro-256)";
-    let flushed = "write-back-cache(cache=950pro-256, capacity=950pro-256; durability=flush)";
-    let past =
-        "write-back-cache(cache=950pro-256, capacity=950pro-256; pass_from=5%, pass_fua_from=5%)";
     // The main pool is slow and has a volatile cache, and so do logs; two logs complete blocks in different orders.
     let log = "intent-log(main=950pro-256, log=950pro-256)";
     let unlike_logs = "intent-log(main=950pro-256, log=p4801x-100, log=950pro-256)";
     // Data and its reference complete in different orders.
     let named = "intent-log(main=stripe(p4801x-100, 950pro-256; chunk=4k); logbias=throughput)";
     let alone = "intent-log(main=950pro-256; logbias=throughput)";
-    let over_mirror = "intent-log(main=mirror(2*950pro-256), log=p4801x-100)";
     let mirrors = "mirror(2*mirror(2*950pro-256))";
     let (stripe, concat) = ("stripe(2*950pro-256)", "concat(2*950pro-256)");
     match bug {
@@ -46,11 +52,12 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         }
         Bug::ConcatFlushesOneChild | Bug::ConcatRepeatsData => (concat, "power cut", 4000),
         Bug::CopiesFirstChunks | Bug::CopiesOneRegion => (alike, "returns", 20_000),
-        Bug::TrimsOneLeg | Bug::AlikeFirstPieces => (alike, "power cut", 20_000),
+        Bug::TrimsOneLeg | Bug::AlikeFirstPieces | Bug::TrialDiscardsWrites => {
+            (alike, "power cut", 20_000)
+        }
         Bug::ReadsOneLegOnly => (alike, "cannot read some blocks", 20_000),
         Bug::KeepsFailedLegs => (alike, "fails a write", 20_000),
         Bug::JoinsUnflushed => ("mirror(2*wd6001fzwx)", "dies and returns", 20_000),
-        Bug::TrialDiscardsWrites => (alike, "power cut", 20_000),
         Bug::KeepsUnflushedLegs => (alike, "fails all commands", 20_000),
         Bug::RecoversUnmarked => (mirrors, "again in recovery", 1000),
         Bug::AcceptsOldCopies => (stripe, "an old copy", 4000),
@@ -59,8 +66,8 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         Bug::ReadsPastTheBuffer | Bug::MergesPastTheBuffer | Bug::BelievesOldSuperblock => {
             (ring, "power cut", 20_000)
         }
-        Bug::LogGoesOnAfterGap => (over_mirror, "950pro-256.1 fails a write", 40_000),
-        Bug::MovesBehindOthers => (over_mirror, "p4801x-100 fails all commands", 40_000),
+        Bug::LogGoesOnAfterGap => (OVER_MIRROR, "950pro-256.1 fails a write", 40_000),
+        Bug::MovesBehindOthers => (OVER_MIRROR, "p4801x-100 fails all commands", 40_000),
         Bug::LogOutOfOrder | Bug::ReplaysPastGaps => (unlike_logs, "power cut", 40_000),
         Bug::NamesUnwritten => (named, "power cut", 40_000),
         Bug::ReplaysOverTheLog => (alone, "again in recovery", 40_000),
@@ -78,7 +85,7 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         Bug::PassesDestaging
         | Bug::PassesVolatile
         | Bug::PassesUnrecorded
-        | Bug::TrimsWhatPassed => (past, "power cut", 40_000),
+        | Bug::TrimsWhatPassed => (PAST, "power cut", 40_000),
         Bug::AcknowledgesOutOfOrder => (fast_ring, "power cut", 40_000),
         Bug::AcknowledgesSent
         | Bug::RecordsNotThrough
@@ -88,7 +95,7 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         | Bug::ForgetsOverwritten
         | Bug::BelievesHeaders
         | Bug::ForgetsTrims => (ring, "power cut", 40_000),
-        Bug::TailBeforeRecords => (flushed, "power cut", 40_000),
+        Bug::TailBeforeRecords => (FLUSHED, "power cut", 40_000),
         Bug::CutsSilently => (ring, "950pro-256.0 loses", 40_000),
         Bug::EndsAtUnreadableRecord => (ring, "950pro-256.0 cannot read some", 40_000),
         Bug::EndsAtUnreadableBlock => ("intent-log(main=950pro-256)", "cannot read some", 40_000),

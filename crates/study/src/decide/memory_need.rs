@@ -111,7 +111,7 @@ mod tests {
             .expect_err("too much")
             .to_string();
         assert!(
-            error.contains("3 simulations of it at the same time need at least 77.3 GB"),
+            error.contains("3 simulations of it at the same time need at least 77.4 GB"),
             "{error}"
         );
         assert!(error.contains("--seeds 1"), "{error}");

@@ -149,7 +149,7 @@ mod tests {
         }
         assert_eq!(
             slot("850pro-1000").refuses(&slot("990evo-1000")).as_deref(),
-            Some("is NVMe, M.2 2280, not SATA, 2.5 inch")
+            Some("is NVMe, M.2 2280 (assumed), not SATA, 2.5 inch (assumed)")
         );
         assert_eq!(
             slot("980pro-1000").refuses(&slot("p4801x-375")).as_deref(),

@@ -185,9 +185,9 @@ mod tests {
                 "{copied}"
             );
         }
-        // Or two, while the oldest of a few writes has waited for half of `yield_after`.
+        // Or two, while the oldest of a few writes has waited for more than a quarter of `yield_after`.
         bursts.copied[0] = 2;
-        for (ms, lets) in [(9, false), (10, true), (30, true)] {
+        for (ms, lets) in [(5, false), (6, true), (30, true)] {
             let waiting = WaitingWrites {
                 number: 1,
                 longest: Span::from_ms(ms),

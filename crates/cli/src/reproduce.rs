@@ -31,7 +31,7 @@ Examples:
   drivelab reproduce --row S0-073 --row S0-086        some rows
   drivelab reproduce --ledger mine.toml               your own rows (see docs/ledger.md)
   drivelab reproduce --csv rows.csv --html reproduction.html
-  drivelab reproduce LOAD --support ledger/support.json  the support of one source's drives; keeps the rest
+  drivelab reproduce LOAD --support support.json      one source's drives; keeps the others
   drivelab reproduce M --against-sheet                comparison with a data-sheet formula
 
 A row is fitted (a parameter of the model was set from it), predicted, or taken from the catalogue without a run.

@@ -6,9 +6,6 @@ use lab::{Measured, Outcome, ThreadOutcome};
 use statistics::series::{merged, moments};
 use study::review::results::rounded;
 
-/// Share of an interval below which the last one has no rates.
-const SHORTEST: f64 = 0.1;
-
 /// A column: its name with its unit, and a value for each interval; `None` where nothing completed.
 pub(crate) type TimeColumn = (String, Vec<Option<f64>>);
 
@@ -31,20 +28,10 @@ pub(crate) fn columns(outcome: &Outcome) -> Vec<TimeColumn> {
         let threads = outcome.threads.iter().map(of);
         let mut sums = merged(threads.map(|it| &it.series[..]));
         sums.resize(count, lab::Interval::default());
-        let mut moments = moments(&sums, every);
-        // The run may end within the last interval. A short rest has only the end of the queue.
-        let last = (end - every.seconds() * (count - 1) as f64) / every.seconds();
-        if let Some(moment) = moments.last_mut().filter(|_| last < 1.0) {
-            let share = if last < SHORTEST { f64::NAN } else { last };
-            moment.iops /= share;
-            moment.bytes_per_second /= share;
-        }
+        let moments = moments(&sums, every);
         let mut add =
             |what: &str, value: &dyn Fn(&statistics::series::SeriesInterval) -> Option<f64>| {
-                let known = |it: &f64| it.is_finite();
-                let values = moments
-                    .iter()
-                    .map(|it| value(it).filter(known).map(rounded));
+                let values = moments.iter().map(|it| value(it).map(rounded));
                 all.push((format!("{way}_{what}"), values.collect()));
             };
         add("iops", &|it| Some(it.iops));

@@ -137,6 +137,15 @@ const ELSEWHERE: [Bug; 14] = [
     Bug::ParityRepairsOverWrites,
 ];
 
+/// Bugs that show in other ways than by a case of `prove`.
+const WITHOUT_CASE: [Bug; 5] = [
+    Bug::AcknowledgesEarly,
+    Bug::ReusesUnderReads,
+    Bug::TrimsWhileDestaging,
+    Bug::ReplaysOtherLives,
+    Bug::MissesSilently,
+];
+
 fn tried((pool, only, points): (&str, &str, u64)) -> Report {
     let sheet = catalogue::drive(pool).unwrap_or_else(|problems| panic!("{problems}"));
     let DriveConfig::Pool(config) = &sheet.config else {
@@ -233,6 +242,13 @@ fn is_shown_by_record(bug: Bug) -> bool {
 
 fn nothing_planted_is_not_found() {
     for bug in Bug::ALL {
+        let is_recorded = CASES.lines().any(|it| it.starts_with(&format!("{bug:?} ")));
+        let is_searched = !NOT_SEEN.contains(&bug) && !ELSEWHERE.contains(&bug);
+        let is_searched = is_searched && !WITHOUT_CASE.contains(&bug);
+        assert_eq!(
+            is_recorded, is_searched,
+            "{bug:?} has a line in planted.txt"
+        );
         assert!(!is_shown_by_record(bug), "nothing is planted: {bug:?}");
     }
     assert!(!is_found_by_jumbled_drives(), "nothing is planted");

@@ -9,19 +9,9 @@ use model::{Op, Span};
 use serde::{Deserialize, Serialize};
 
 pub use super::commands::{CpuNodes, WriteMode};
+pub use super::direction::Direction;
 pub use super::steady::{SteadyMetric, SteadyState};
 pub use super::zoned::ZonedMode;
-
-/// Direction of data, as in fio.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Direction {
-    /// Data from the drive.
-    Read = 0,
-    /// Data to the drive.
-    Write = 1,
-    /// Trims (deallocation).
-    Trim = 2,
-}
 
 /// The directions that a job mixes (`rw`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 pub mod act;
 mod blocks;
 mod commands;
+mod direction;
 mod distributions;
 pub mod faults;
 pub mod fio;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::job::Direction;
+use super::direction::Direction;
 
 /// Zones of a job with `zonemode=zbd`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -103,7 +103,7 @@ fn a_result_beyond_the_link_is_no_bottleneck() {
     let results = times(four_threads("990pro-2000", "--rw=randread"), 5.0);
     let [first, second] = lines(results.0.path(), &["990pro-2000"]);
     for part in [
-        "times as fast as the model (from data sheet)",
+        "times as fast as the model",
         "times what its interface allows",
         "another drive, or a cache",
     ] {

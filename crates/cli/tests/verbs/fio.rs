@@ -561,38 +561,3 @@ fn a_latency_target_that_no_depth_meets_does_not_end_the_job() {
         "{noted}"
     );
 }
-
-/// The last interval of a run may be shorter than the others; its rates refer to its own length.
-#[test]
-fn a_short_last_interval_has_the_rate_of_the_others() {
-    let folder = TempDir::new().expect("a temporary folder");
-    let table = folder.path().join("over-time.csv");
-    let output = drivelab(&[
-        "run",
-        "p4800x-375",
-        "--name=job",
-        "--rw=randread",
-        "--bs=4k",
-        "--direct=1",
-        "--runtime=25ms",
-        "--time_based",
-        "--over-time",
-        table.to_str().expect("UTF-8"),
-        "--every=10ms",
-    ]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let table = fs::read_to_string(table).expect("a table");
-    let iops = |line: &str| {
-        line.split(',')
-            .nth(2)
-            .expect("a column")
-            .parse::<f64>()
-            .expect("a number")
-    };
-    let rates: Vec<f64> = table.lines().skip(1).map(iops).collect();
-    assert_eq!(rates.len(), 3, "{table}");
-    assert!(
-        rates.iter().all(|it| (it / rates[0] - 1.0).abs() < 0.1),
-        "{rates:?}"
-    );
-}

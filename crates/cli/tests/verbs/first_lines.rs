@@ -214,7 +214,7 @@ fn results_that_contradict_their_options_have_a_warning() {
     let results = text(&output.stdout);
     let bent = results.replace("\"16\"", "\"4\"");
     assert_ne!(results, bent);
-    for (results, has_warning) in [(&*results, false), (&*bent, true)] {
+    for (results, has_warning) in [(results, false), (&*bent, true)] {
         std::fs::write(&file, results).expect("written");
         let name = file.to_str().expect("UTF-8");
         let (code, said) = said(&["explain", name, "p4800x-375", "--seeds", "1"]);

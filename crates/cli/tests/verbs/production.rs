@@ -19,10 +19,7 @@ fn drives_far_below_their_limits_are_ranked_by_power() {
     let words: Vec<&str> = asked.split(' ').chain(["p99<40ms"]).collect();
     let output = drivelab(&words);
     let said = text(&output.stdout);
-    assert!(
-        said.starts_with("Take 990pro-2000 (model from data sheet) by power: "),
-        "{said}"
-    );
+    assert!(said.starts_with("Take 990pro-2000 by power: "), "{said}");
     assert!(
         said.contains("the best of the 2 with ample room within p99 < 40 ms at 500 IOPS"),
         "{said}"

@@ -22,6 +22,7 @@ mod settings;
 mod split;
 mod table;
 mod value;
+mod zone_options;
 mod zones;
 
 use std::io;

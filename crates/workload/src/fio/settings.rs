@@ -15,7 +15,7 @@ use crate::job::{
 use super::engines;
 use super::files::is_device;
 use super::value::OptionError;
-use super::zones::ZoneOptions;
+use super::zone_options::ZoneOptions;
 use crate::blocks::limits;
 
 /// fio's view of a job.

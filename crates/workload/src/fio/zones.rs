@@ -2,40 +2,14 @@
 
 use crate::blocks::limits;
 use crate::job::{BlockSizes, CpuNodes, Extent, Mix, WriteMode, ZonedMode};
-use crate::strided::StridedZones;
 
 use super::apply::ApplyResult;
 use super::settings::{OptionMessage, Settings};
 use super::value::{OptionError, OptionValue, SizeValue};
-
-/// Values of `zonemode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum ZoneMode {
-    #[default]
-    None,
-    Strided,
-    /// Zones of a zoned drive, emulated.
-    Zbd,
-}
+use super::zone_options::ZoneMode;
 
 /// Zone size of `zonemode=zbd` if the job does not state one: that of many zoned hard disks.
 const ZONE: u64 = 256 << 20;
-
-/// Options of zones, before they are combined.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ZoneOptions {
-    pub mode: ZoneMode,
-    /// `zonesize`, `zonerange` and `zoneskip`.
-    pub strided: StridedZones,
-    pub capacity: u64,
-    pub max_open: u32,
-    pub job_max_open: u32,
-    pub read_beyond_wp: bool,
-    pub reset_threshold: f64,
-    pub reset_frequency: f64,
-    /// `size`, `io_size`, `offset` and `offset_increment` in zones.
-    in_zones: [Option<u64>; 4],
-}
 
 /// Options that store a number of the zones.
 macro_rules! zone_numbers {

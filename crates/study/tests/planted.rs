@@ -137,13 +137,21 @@ const ELSEWHERE: [Bug; 14] = [
     Bug::ParityRepairsOverWrites,
 ];
 
-/// Bugs that show in other ways than by a case of `prove`.
-const WITHOUT_CASE: [Bug; 5] = [
+/// Bugs that show in other ways than by a case of `prove`, and those under whose faults data is also lost without the
+/// bug, but reported.
+const WITHOUT_CASE: [Bug; 12] = [
     Bug::AcknowledgesEarly,
     Bug::ReusesUnderReads,
     Bug::TrimsWhileDestaging,
     Bug::ReplaysOtherLives,
     Bug::MissesSilently,
+    Bug::CutsSilently,
+    Bug::AcceptsOldCopies,
+    Bug::AcceptsSplitBrain,
+    Bug::ServesBehind,
+    Bug::EndsAtUnreadableRecord,
+    Bug::EndsAtUnreadableBlock,
+    Bug::LogGoesOnAfterGap,
 ];
 
 fn tried((pool, only, points): (&str, &str, u64)) -> Report {
@@ -233,14 +241,13 @@ fn is_shown_by_record(bug: Bug) -> bool {
         (name == format!("{bug:?}")).then_some(digits)
     };
     let digits = CASES.lines().find_map(of_bug);
-    let is_shown = digits.is_some_and(|digits| replayed(place(bug).0, digits));
-    if digits.is_some() && !is_shown {
-        println!("{bug:?}: its recorded case shows nothing");
-    }
-    is_shown
+    digits.is_some_and(|digits| replayed(place(bug).0, digits))
 }
 
 fn nothing_planted_is_not_found() {
+    let shown = |bug: &Bug| is_shown_by_record(*bug);
+    let shown: Vec<Bug> = Bug::ALL.into_iter().filter(shown).collect();
+    assert_eq!(shown, [], "nothing is planted");
     for bug in Bug::ALL {
         let is_recorded = CASES.lines().any(|it| it.starts_with(&format!("{bug:?} ")));
         let is_searched = !NOT_SEEN.contains(&bug) && !ELSEWHERE.contains(&bug);
@@ -249,7 +256,6 @@ fn nothing_planted_is_not_found() {
             is_recorded, is_searched,
             "{bug:?} has a line in planted.txt"
         );
-        assert!(!is_shown_by_record(bug), "nothing is planted: {bug:?}");
     }
     assert!(!is_found_by_jumbled_drives(), "nothing is planted");
     assert!(!lives::are_wrong(), "nothing is planted");
@@ -278,9 +284,12 @@ fn are_found(bugs: impl Iterator<Item = Bug>) {
             }
             continue;
         }
-        if std::env::var_os("DRIVELAB_NIGHTLY").is_none() && is_shown_by_record(bug) {
-            println!("{bug:?}: shown by its recorded case");
-            continue;
+        if std::env::var_os("DRIVELAB_NIGHTLY").is_none() {
+            if is_shown_by_record(bug) {
+                println!("{bug:?}: shown by its recorded case");
+                continue;
+            }
+            println!("{bug:?}: its recorded case, if any, shows nothing; searched");
         }
         // A pool that acknowledges early releases a buffer that a member still reads. Without a planted bug, nothing
         // panics.

@@ -153,7 +153,7 @@ mod tests {
         );
         assert_eq!(
             slot("980pro-1000").refuses(&slot("p4801x-375")).as_deref(),
-            Some("is M.2 22110, not M.2 2280")
+            Some("is M.2 22110, not M.2 2280 (assumed)")
         );
         let pool = catalogue::drive("mirror(2*p4801x-100)").expect("an expression");
         assert_eq!(Slot::from_drive(&pool), None);

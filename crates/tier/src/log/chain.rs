@@ -337,7 +337,7 @@ impl Chain<'_> {
         }
     }
 
-    /// Reads a header of this epoch that is no older than the root.
+    /// Reads a header of this epoch, unless its block is older than the root.
     fn header_of_log(&mut self, child: Child, at: u64) -> Option<LogBlockHeader> {
         let (header, _) = self.header(child, at)?;
         (header.onward.number >= self.root.onward.number).then_some(header)

@@ -96,8 +96,8 @@ impl Groups {
 
     /// Returns the position of a log block on the main pool: after the last one in its slot, in another slot, or in as
     /// many slots as it needs. A block that has moved from a log device has slots of its own. In every slot, numbers
-    /// therefore rise, all blocks are of one group, and a block is durable before a later one in its slot is
-    /// acknowledged: recovery stops at the first position without such a block.
+    /// therefore rise, and all blocks are of one group. A block is durable before a later one in its slot is
+    /// acknowledged. Recovery relies on both: it stops at the first position without a block of the group.
     pub(super) fn place_on_main(
         &mut self,
         bytes: u64,

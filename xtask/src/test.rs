@@ -118,9 +118,14 @@ const BY_NAME: &[TestStep] = &[
         name: "tiers",
         what: "tiers of the kernel and of drivelab on served drives, with more power cuts",
         needs: &[&tools::CC],
-        run: |_| {
+        run: |install| {
             let mut live = cargo("test --workspace --locked --test live tiers");
-            execute(live.env("DRIVELAB_NIGHTLY", "1"))
+            live.env("DRIVELAB_NIGHTLY", "1");
+            if install {
+                guest::prepare()?;
+                live.env("DRIVELAB_REQUIRE_TOOLS", "1");
+            }
+            execute(&mut live)
         },
     },
     TestStep {

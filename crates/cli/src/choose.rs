@@ -478,17 +478,14 @@ fn paced(
     load: Load,
     slo: &Slo,
 ) -> Result<Load, Problems> {
-    if let Some(writes) = args.writes {
-        let load = load.at_rate_by("--writes", writes)?;
-        feasibility::check(&load, slo, Some("--writes"))?;
-        return Ok(load);
-    }
-    let (load, option) = match (args.rate, zil.and_then(ZilStatistics::rate)) {
-        (Some(RateArg::At(rate)), _) => (load.at_rate(rate)?, Some("--rate")),
-        (Some(RateArg::Max), _) => (load, None),
-        (None, Some(rate)) => (zil::paced(load, rate)?, Some("--zilstat")),
-        (None, None) if args.load.users.is_some() => (load, Some("--users")),
-        (None, None) => (feasibility::at_required_rate(load, slo), None),
+    let of_log = zil.and_then(ZilStatistics::rate);
+    let (load, option) = match (args.writes, args.rate, of_log) {
+        (Some(writes), ..) => (load.at_rate_by("--writes", writes)?, Some("--writes")),
+        (None, Some(RateArg::At(rate)), _) => (load.at_rate(rate)?, Some("--rate")),
+        (None, Some(RateArg::Max), _) => (load, None),
+        (None, None, Some(rate)) => (zil::paced(load, rate)?, Some("--zilstat")),
+        (None, None, None) if args.load.users.is_some() => (load, Some("--users")),
+        (None, None, None) => (feasibility::at_required_rate(load, slo), None),
     };
     feasibility::check(&load, slo, option)?;
     if args.fewest && load.offered_iops().is_none() && slo.limits.is_empty() {

@@ -541,6 +541,16 @@ tiers! {
     Cluster = "cluster": ClusterConfig => Box<Cluster>,
 }
 
+impl Kind {
+    /// Checks whether the tier has the data of each child also on others, or can compute it from them.
+    pub fn has_copies(&self) -> bool {
+        matches!(
+            self,
+            Kind::Mirror(_) | Kind::Raid5(_) | Kind::Raid6(_) | Kind::Raidz(_)
+        )
+    }
+}
+
 impl AnyTier {
     /// Returns the children that have all acknowledged data, one bit each; all bits if the tier does not track that.
     #[inline]

@@ -171,7 +171,7 @@ impl ZonedWalk {
         (self.start(zone) + within, moved)
     }
 
-    /// Returns the zone of a random write that drew `zone`: that one if it is open or may be opened, or one of those
+    /// Returns the zone of a write that is to go to `zone`: that one if it is open or may be opened, or one of those
     /// that are open.
     fn choose(&self, zone: u64) -> u64 {
         let own = zone / self.copies * self.copies + self.copy;
@@ -186,7 +186,7 @@ impl ZonedWalk {
     }
 
     fn write(&mut self, drawn: Option<u64>, bytes: u64, smallest: u64) -> (u64, u64) {
-        let zone = drawn.map_or(self.at[1], |zone| self.choose(zone));
+        let zone = self.choose(drawn.unwrap_or(self.at[1]));
         let mut reset = !self.open.contains(&zone);
         if reset {
             self.open.insert(zone);
@@ -313,6 +313,14 @@ mod tests {
             draws.rotate_left(turn % 3);
             write(&mut zones, Some(draws[0]), 16);
             assert!(zones.open.len() <= 2, "{:?}", zones.open);
+        }
+        // Sequential writes in between (percentage_random).
+        let mut zones = walk(limited, 0, 1);
+        for turn in 0..40 {
+            draws.rotate_left(turn % 3);
+            let drawn = (turn % 4 != 3).then_some(draws[0]);
+            write(&mut zones, drawn, 16);
+            assert!(zones.open.len() <= 2, "{turn}: {:?}", zones.open);
         }
     }
 

@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crash::name::END;
 use crash::search::{Case, Check, Class, Counts, Judgement, case};
 use crash::{Fork, Lost, Walk};
 use rayon::prelude::*;
@@ -145,11 +146,10 @@ impl<'a> Checker<'a> {
 
     /// Returns the names of the images that have passed, without that of the orderly end.
     pub(super) fn passed(&mut self) -> Vec<String> {
-        let mut names = std::mem::take(&mut self.passed).into_iter();
-        // The search begins with it.
-        names.next();
+        let names = std::mem::take(&mut self.passed).into_iter();
         let mut seen = BTreeSet::new();
-        names.filter(|it| seen.insert(it.clone())).collect()
+        let names = names.filter(|it| it != END && seen.insert(it.clone()));
+        names.collect()
     }
 
     /// Begins another search, with a time limit of its own.
@@ -187,9 +187,7 @@ impl Check for Checker<'_> {
                 let judged = judged.map(|(number, case)| Ok((number, one(case)?)));
                 let mut judged = judged.collect::<Result<Vec<_>, String>>()?;
                 judged.sort_unstable_by_key(|it| it.0);
-                let judged = (0..).zip(judged).take_while(|(at, it)| *at == it.0);
-                let judged = judged.map(|(_, it)| it);
-                judged.map(|it| it.1).collect()
+                judged.into_iter().map(|it| it.1).collect()
             }
         };
         let passed = cases.iter().zip(&judged);

@@ -72,7 +72,9 @@ impl<'a> SearchOutcome<'a> {
         });
         let mut names: Vec<String> = Vec::new();
         let mut all = Vec::new();
-        for rule in rules {
+        for mut rule in rules {
+            // Those of several recoveries are in the order of their images.
+            rule.sort_by_key(|it| it.failure.needs.loss);
             let base = rule[0].rule.clone();
             let name = match names.iter().filter(|it| **it == base).count() {
                 0 => base.clone(),

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use catalogue::{DriveSheet, Settings};
 use crash::log::Note;
-use crash::name::Name;
+use crash::name::{END, Name};
 use crash::search::{
     Case, Failure as CrashFailure, Judgement, Limits, NoReport, SearchReport, case, search,
 };
@@ -195,7 +195,7 @@ fn search_images(
                 class,
                 line,
                 images: 1,
-                name: "end".into(),
+                name: END.into(),
                 moment: walk.moment(),
                 lost: Vec::new(),
                 needs: Needs::from_loss(&walk, &nothing),

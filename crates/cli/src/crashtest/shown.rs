@@ -245,7 +245,9 @@ pub(super) fn summary(outcome: &SearchOutcome<'_>) -> Vec<(&'static str, String)
         match (report.stopped, report.reduction_stopped) {
             (false, false) => "",
             (true, false) => "; ended by --budget",
-            (_, true) => "; ended by --budget, and the failures may have smaller images",
+            (false, true) =>
+                "; the reduction was stopped, and the failures may have smaller images",
+            (true, true) => "; ended by --budget, and the failures may have smaller images",
         },
     );
     let mut facts = description(outcome.source);

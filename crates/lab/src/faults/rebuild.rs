@@ -8,7 +8,7 @@ use model::{Span, Time};
 use serde::{Deserialize, Serialize};
 use text::digits::fixed;
 use text::quantity::decimal;
-use tier::{DriveConfig, Kind, SyncState, Target};
+use tier::{DriveConfig, SyncState, Target};
 
 use super::{FaultKind, FaultSupport, RunFault};
 
@@ -226,11 +226,7 @@ pub(super) fn is_rebuilt(drive: &DriveConfig, member: Option<u16>) -> Result<(),
         |target: &Target| matches!(*target, Target::Slice { member: one, .. } if one == member);
     let above = pool.tiers.iter().filter(|it| it.children.iter().any(is_on));
     for tier in above {
-        let has_copies = matches!(
-            tier.kind,
-            Kind::Mirror(_) | Kind::Raid5(_) | Kind::Raid6(_) | Kind::Raidz(_)
-        );
-        if !has_copies {
+        if !tier.kind.has_copies() {
             return Err(format!(
                 "nothing has a copy of the data of this member: it is part of {}, a {}; `replaced` needs a member of a mirror, raid5, raid6 or raidz",
                 tier.name,

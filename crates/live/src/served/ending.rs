@@ -27,6 +27,9 @@ const STEP: Span = Span::from_ms(50);
 /// Token of the flush at the end; other commands without a client have token 0.
 const LAST_FLUSH: u64 = 1;
 
+/// What becomes of a rebuild that does not end with the service.
+const CONTINUED: &str = "the next start continues this";
+
 impl ServedDevice {
     /// Writes data and state to the host's disk: the orderly end of service.
     ///
@@ -88,7 +91,7 @@ impl ServedDevice {
                 Some(work) => {
                     pool.pause_rebuilds();
                     paused = true;
-                    let line = format!("{work}; the next start continues this");
+                    let line = format!("{work}; {CONTINUED}");
                     self.news.push_back(line);
                     continue;
                 }
@@ -105,8 +108,7 @@ impl ServedDevice {
         if let (false, Machine::Pool(pool)) = (paused, &mut self.machine)
             && let Some(work) = pool.rebuilds()
         {
-            self.news
-                .push_back(format!("{work}; the next start continues this"));
+            self.news.push_back(format!("{work}; {CONTINUED}"));
         }
         let ended = self.last_flush.take();
         let errors = self.take_host_errors();

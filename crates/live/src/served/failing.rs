@@ -151,7 +151,7 @@ pub(super) fn dropped(error: &str) -> String {
 }
 
 /// Returns the message on the next step for a member of this size whose files are damaged. The server does not change
-/// them. `has_copies`: a mirror or array is directly above the member.
+/// them. `has_copies`: a mirror or array is directly above each slice of the member.
 pub(super) fn way_to_rebuild(image: &Path, bytes: u64, has_copies: bool) -> String {
     let (data, state) = (image.display(), state_path(image));
     if !has_copies {

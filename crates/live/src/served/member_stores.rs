@@ -28,7 +28,7 @@ pub(super) struct OpenedMembers {
 
 impl OpenedMembers {
     /// Opens the store of a member of an existing pool. `fresh`: the state of a new one. `has_copies`: a mirror or array
-    /// is directly above the member.
+    /// is directly above each slice of the member.
     pub(super) fn existing(
         &mut self,
         image: &Path,

@@ -267,8 +267,7 @@ fn open_existing(
 ) -> Result<OpenedStore, Problems> {
     let text = std::fs::read_to_string(beside).map_err(|error| cannot(beside, "read", &error))?;
     let state = SavedState::parse(&text).map_err(|what| {
-        let is_of_other = SavedState::is_of_other_version(&text) || SavedState::is_intact(&text);
-        let help = match is_of_other {
+        let help = match SavedState::is_of_other_program(&text) {
             true => OTHER_PROGRAM,
             false => "restore an undamaged copy, or name another --store",
         };
@@ -335,9 +334,7 @@ pub(super) fn store_damage(
     let text = String::from_utf8_lossy(&text);
     let state = match SavedState::parse(&text) {
         Ok(state) => state,
-        Err(_) if SavedState::is_of_other_version(&text) || SavedState::is_intact(&text) => {
-            return None;
-        }
+        Err(_) if SavedState::is_of_other_program(&text) => return None,
         Err(what) => return Some(format!("{}: {what}", beside.display())),
     };
     let of = |state: &SavedState| (state.drive.clone(), state.serial.clone(), state.bytes);

@@ -570,15 +570,10 @@ fn topology(config: &PoolConfig<DriveConfig>) -> Vec<String> {
     lines
 }
 
-/// Checks whether a mirror or array is directly above a member.
+/// Checks whether a mirror or array is directly above each slice of a member.
 fn has_copies(config: &PoolConfig<DriveConfig>, member: usize) -> bool {
     let is_it =
         |it: &Target| matches!(it, Target::Slice { member: of, .. } if usize::from(*of) == member);
-    config.tiers.iter().any(|tier| {
-        let kind = &tier.kind;
-        matches!(
-            kind,
-            Kind::Mirror(_) | Kind::Raid5(_) | Kind::Raid6(_) | Kind::Raidz(_)
-        ) && tier.children.iter().any(is_it)
-    })
+    let mut above = { config.tiers.iter() }.filter(|tier| tier.children.iter().any(is_it));
+    above.all(|tier| tier.kind.has_copies())
 }

@@ -128,14 +128,19 @@ impl SavedState {
         text
     }
 
-    /// Checks whether the text is the state of a store of another version of this program.
-    pub fn is_of_other_version(text: &str) -> bool {
+    /// Checks whether another version of this program has written the text, which is then not damaged.
+    pub fn is_of_other_program(text: &str) -> bool {
+        SavedState::is_of_other_version(text) || SavedState::is_intact(text)
+    }
+
+    /// Checks whether the text has the first line of another version.
+    fn is_of_other_version(text: &str) -> bool {
         let head = text.lines().next().unwrap_or_default();
         head.starts_with("drivelab-store ") && head != HEAD && head != HEAD_1
     }
 
     /// Checks whether the text has a valid checksum: lines that this program does not know are then not damage.
-    pub fn is_intact(text: &str) -> bool {
+    fn is_intact(text: &str) -> bool {
         text.rfind("crc32c ").is_some_and(|tail| {
             let sum = crc32c::crc32c(&text.as_bytes()[..tail]);
             text[tail..] == format!("crc32c {sum:08x}\n")

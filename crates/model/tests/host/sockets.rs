@@ -49,6 +49,37 @@ fn a_thread_on_the_other_socket_pays_for_queue_entries_and_crossings() {
     }
 }
 
+/// A kernel thread that polls pays for completion entries, too.
+#[test]
+fn a_polling_kernel_thread_on_the_other_socket_pays_for_completion_entries() {
+    let (config, threads) = sq_polled(CompletionMode::Interrupt);
+    let config = HostConfig {
+        sockets: 2,
+        remote_socket: Some(RemoteSocket {
+            submit: ns(110),
+            complete: ns(170),
+            crossing: ns(60),
+        }),
+        ..config
+    };
+    let completion = |socket| {
+        let mut threads = threads.clone();
+        threads[0].socket = socket;
+        let mut host = HostPath::new(config.clone(), &threads, 1, ram());
+        let mut done = Vec::new();
+        host.submit(Time::ZERO, Command::new(0, Op::Read, 0, 4096));
+        while host.next_event() != Time::NEVER {
+            let next = host.next_event();
+            host.advance(next, next, &mut done);
+            if !done.is_empty() {
+                break;
+            }
+        }
+        done[0].anatomy.get(Part::HostCompletion)
+    };
+    assert_eq!(completion(1), completion(0) + ns(170));
+}
+
 #[test]
 fn a_bridge_is_crossed_four_times_by_a_read_and_six_times_by_a_write() {
     let bridged = |ps_per_byte| HostConfig {

@@ -31,7 +31,7 @@ pub fn sentences(answers: &[ExplainAnswer]) -> Vec<String> {
                     answer.run
                 ),
                 format!(
-                    "{}: the results contradict their options; see the warning.",
+                    "{}: the results contradict their options, as stated below.",
                     answer.run
                 ),
             ])

@@ -81,11 +81,8 @@ pub(super) fn comparison(answers: &[OddsAnswer]) -> Option<String> {
     if drives.any(|it| it.drive != first.drive) {
         return None;
     }
-    let least_by = |rate: fn(&OddsAnswer) -> f64| {
-        let order = |a: &&OddsAnswer, b: &&OddsAnswer| rate(a).total_cmp(&rate(b));
-        answers.iter().min_by(order)
-    };
-    let best = least_by(|it| it.losses[0])?;
+    let by_loss = |a: &&OddsAnswer, b: &&OddsAnswer| a.losses[0].total_cmp(&b.losses[0]);
+    let best = answers.iter().min_by(by_loss)?;
     let least = best.losses[0];
     let worse: Vec<String> = answers
         .iter()
@@ -95,15 +92,33 @@ pub(super) fn comparison(answers: &[OddsAnswer]) -> Option<String> {
             format!("{} {} times as often", short(&one.drive), digits(factor))
         })
         .collect();
-    let blocks = least_by(|it| it.some_blocks().map_or(0.0, |rates| rates[0]))?;
     (!worse.is_empty()).then(|| {
         format!(
-            "At the same failure rates, {} as a whole is lost least often; {}. Some blocks are lost least often by {}.",
+            "At the same failure rates, {} as a whole is lost least often; {}.{}",
             short(&best.drive),
             worse.join(", "),
-            short(&blocks.drive)
+            least_blocks(answers)
         )
     })
+}
+
+/// Returns which pool loses some blocks least often, in a sentence; empty if several are equal. A pool without copies has
+/// no such rate.
+fn least_blocks(answers: &[OddsAnswer]) -> String {
+    let rates = answers.iter();
+    let mut rates: Vec<_> = rates
+        .filter_map(|it| Some((it.some_blocks()?[0], it)))
+        .collect();
+    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    match &*rates {
+        [(least, best), (next, _), ..] if *next > EQUAL * least => {
+            format!(
+                " Some blocks are lost least often by {}.",
+                short(&best.drive)
+            )
+        }
+        _ => String::new(),
+    }
 }
 
 /// Returns the probabilities over the requested years in a sentence.

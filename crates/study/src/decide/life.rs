@@ -284,12 +284,13 @@ struct Wear {
 /// Returns the factor between the offered rate of writes and that of a run, if they differ by the draw of arrivals only: by
 /// at most four standard deviations of a Poisson number of writes. Otherwise, and if none is offered, 1.
 fn scale(outcome: &Outcome, offered: Option<f64>) -> f64 {
+    let Some(offered) = offered else {
+        return 1.0;
+    };
     let run = Tally::from_runs(&[outcome]).written_bytes_a_second();
     let writes: u64 = outcome.threads.iter().map(|it| it.write.ios).sum();
     let chance = 4.0 / libm::sqrt(writes.max(1) as f64);
-    let factor = offered
-        .filter(|_| run > 0.0)
-        .map_or(1.0, |offered| offered / run);
+    let factor = if run > 0.0 { offered / run } else { 1.0 };
     match (factor - 1.0).abs() <= chance {
         true => factor,
         false => 1.0,

@@ -66,15 +66,14 @@ impl MachineMemory {
             return Ok(());
         };
         let (of, fewer) = match runs {
-            1 => (String::from("a simulation of it"), ""),
+            1 => (String::from("a simulation of it needs"), ""),
             runs => (
-                format!("{runs} simulations of it at the same time"),
+                format!("{runs} simulations of it at the same time need"),
                 "--seeds 1, or ",
             ),
         };
         let what = format!(
-            "{of} need{} at least {} of memory, and this machine has {} left",
-            if runs == 1 { "s" } else { "" },
+            "{of} at least {} of memory, and this machine has {} left",
             bytes_decimal(needed),
             bytes_decimal(available)
         );

@@ -30,6 +30,7 @@ pub(super) fn is_relative(jobs: &[Job]) -> bool {
         let absolute = |it: &Distribution| matches!(it, Distribution::ZonedAbsolute(_));
         size && offsets
             && job.strided.is_none()
+            && job.zoned.is_none()
             && !job.distribution.iter().any(absolute)
             && job.io_size.is_none()
             && job.filesize.is_none()

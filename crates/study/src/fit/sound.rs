@@ -51,20 +51,22 @@ pub(super) fn contradictions(
     members: &[Value],
     has_ramp: bool,
 ) -> Vec<(String, &'static str)> {
-    let mut all = beyond_options(jobs, members, has_ramp);
+    let mut all = impossible(members);
+    all.extend(beyond_options(jobs, members, has_ramp));
     all.extend(too_few_in_flight(jobs, members));
     all.dedup();
     all
 }
 
-/// As [`contradictions`], without too few I/Os in flight: a synchronous engine, or a drive that is idle, may be the reason.
+/// As [`contradictions`], without impossible figures, which have a check of their own, and without too few I/Os in flight:
+/// a synchronous engine, or a drive that is idle, may be the reason.
 pub(crate) fn beyond_options(
     jobs: &[Job],
     members: &[Value],
     has_ramp: bool,
 ) -> Vec<(String, &'static str)> {
     let uncounted = if has_ramp { queued(jobs) } else { 0.0 };
-    let mut all = impossible(members);
+    let mut all = Vec::new();
     for (index, key) in ["read", "write"].into_iter().enumerate() {
         for side in members.iter().map(|member| &member[key]) {
             all.extend(of_options((key, index), side, jobs, uncounted));

@@ -2,9 +2,9 @@
 //! errors.
 //!
 //! `ledger/support.json` holds the results of the last run of the whole ledger, and of later runs of some sources.
-//! `drivelab reproduce --support` writes it. It is built into the program, so that `show`, `drives` and a review can distinguish validated drives from
-//! unvalidated ones without running the ledger. A row counts for every drive that its metric measures. Rows without a
-//! run do not count.
+//! `drivelab reproduce --support` writes it. It is built into the program, so that `show`, `drives` and a review can
+//! distinguish validated drives from unvalidated ones without running the ledger. A row counts for every drive that its
+//! metric measures. Rows without a run do not count.
 
 mod file;
 mod tables;
@@ -295,7 +295,7 @@ impl Support {
 }
 
 impl Supports {
-    /// Computes the support from a run of the whole ledger.
+    /// Computes the support from the rows of a run.
     ///
     /// # Errors
     /// A drive of the ledger does not load.

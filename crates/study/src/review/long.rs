@@ -192,7 +192,7 @@ impl Runner<'_> {
         result.notes = notes(ready, cut, &result);
         let first = outcomes.iter().flatten().next();
         result.notes.extend(folded(&ready.scaled.drive));
-        // The last note: the summary of a review of rebuilds has it.
+        // The last note: the sentences of a review of rebuilds have it.
         result.notes.extend(
             first
                 .into_iter()

@@ -326,21 +326,22 @@ impl Chain<'_> {
         next: &LogContinuation,
     ) -> Option<(BlockLocation, u32)> {
         loop {
-            let header = self.header_of_log(child, at)?;
+            let (header, end) = self.header_of_log(child, at)?;
             if header.onward.number == next.number {
                 let found = self.try_at(child, at, next);
                 if found.is_some() {
                     return found;
                 }
             }
-            at += u64::from(header.bytes).next_multiple_of(UNIT);
+            at = end;
         }
     }
 
-    /// Reads a header of this epoch, unless its block is older than the root.
-    fn header_of_log(&mut self, child: Child, at: u64) -> Option<LogBlockHeader> {
+    /// Reads a header of this epoch, unless its block is older than the root. Returns it and the position after its block.
+    fn header_of_log(&mut self, child: Child, at: u64) -> Option<(LogBlockHeader, u64)> {
         let (header, _) = self.header(child, at)?;
-        (header.onward.number >= self.root.onward.number).then_some(header)
+        let end = at + u64::from(header.bytes).next_multiple_of(UNIT);
+        (header.onward.number >= self.root.onward.number).then_some((header, end))
     }
 
     /// Returns headers after the end of the log, with their positions.
@@ -362,8 +363,7 @@ impl Chain<'_> {
             }
         }
         for mut at in self.free_slots(next.cursor) {
-            while let Some(header) = self.header_of_log(MAIN, at) {
-                let end = at + u64::from(header.bytes).next_multiple_of(UNIT);
+            while let Some((header, end)) = self.header_of_log(MAIN, at) {
                 if header.onward.number > next.number {
                     later.push((MAIN, at, header));
                 }

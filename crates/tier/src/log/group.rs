@@ -105,21 +105,20 @@ impl Groups {
         record: u64,
         room: &mut SlotAllocator,
     ) -> Option<u64> {
-        if moved && !planted::has(Bug::MovesBehindOthers) {
-            let count = bytes.div_ceil(record) as u32;
-            let first = room.take_run(count)?;
-            self.slots.extend(first..first + count);
-            return Some(u64::from(first) * record);
+        let alone = moved && !planted::has(Bug::MovesBehindOthers);
+        if !alone && self.next + bytes <= self.end {
+            let at = self.next;
+            self.next += bytes;
+            return Some(at);
         }
-        if self.next + bytes > self.end {
-            let count = bytes.div_ceil(record) as u32;
-            let first = room.take_run(count)?;
-            self.slots.extend(first..first + count);
-            self.next = u64::from(first) * record;
-            self.end = self.next + u64::from(count) * record;
+        let count = bytes.div_ceil(record) as u32;
+        let first = room.take_run(count)?;
+        self.slots.extend(first..first + count);
+        let at = u64::from(first) * record;
+        if !alone {
+            self.next = at + bytes;
+            self.end = at + u64::from(count) * record;
         }
-        let at = self.next;
-        self.next += bytes;
         Some(at)
     }
 

@@ -293,9 +293,11 @@ _ => "zonemode=zbd: zones are emulated on a drive that has none. fio starts ther
             wrong.push(OptionMessage { option, what });
         };
         let trims = matches!(self.job.mix, Mix::Trim | Mix::TrimWrite);
+        let (least, most) = limits(&self.job.block_sizes[2]);
+        let is_zone = |zone: u64| [least, most].iter().all(|&bytes| u64::from(bytes) == zone);
         if let Some(zones) = self.job.zoned
             && trims
-            && limits(&self.job.block_sizes[2]) != (zones.size as u32, zones.size as u32)
+            && !is_zone(zones.size)
         {
             add(
                 "bs",
@@ -324,6 +326,13 @@ _ => "zonemode=zbd: zones are emulated on a drive that has none. fio starts ther
         let ranges = self.trim_ranges;
         if ranges == 1 {
             return;
+        }
+        if self.job.zoned.is_some() {
+            return add(
+                "num_range",
+                "with zonemode=zbd, a trim resets one zone",
+                "no num_range, or no zonemode=zbd",
+            );
         }
         if self.job.mix != Mix::Trim {
             return add(

@@ -158,7 +158,7 @@ impl<D: Device> HostPath<D> {
             learnt: MeanTimes::new(threads.len()),
             timers: TypedEventQueue::default(),
             crossings: Crossings::default(),
-            crosses: config.bridge.is_some() || threads.iter().any(HostThread::is_remote),
+            crosses: config.bridge.is_some() || threads.iter().any(HostThread::crosses_link),
             outstanding: Vec::new(),
             below: Vec::new(),
             next: Time::NEVER,

@@ -63,16 +63,20 @@ impl HostThread {
         }
         let remote = host.remote_socket.filter(|_| config.socket != 0);
         let remote = remote.unwrap_or_default();
-        // Kernel threads run on the socket of their thread, as helpers do.
-        if !costs.has_helpers() {
-            costs.submit += remote.submit;
-        }
         costs.reap += remote.complete;
         let polled = if config.sq_poll { host.sq_poll } else { None };
         let way = match polled {
             Some(_) => SubmissionPath::KernelThread,
             None if costs.has_helpers() => SubmissionPath::Helpers,
             None => SubmissionPath::Direct,
+        };
+        // Kernel threads run on the socket of their thread, as helpers do. Who submits pays for remote queue entries.
+        let hand_down = match way {
+            SubmissionPath::Helpers => costs.hand_off + remote.submit,
+            SubmissionPath::Direct | SubmissionPath::KernelThread => {
+                costs.submit += remote.submit;
+                costs.hand_off
+            }
         };
         let user = config.engine == Engine::UserSpace || way == SubmissionPath::KernelThread;
         let thread = HostThread {
@@ -81,10 +85,7 @@ impl HostThread {
             sleeps: host.mode(config, config.high_priority) == CompletionMode::Interrupt,
             modes: [false, true].map(|high_priority| host.mode(config, high_priority)),
             costs,
-            hand_down: match way {
-                SubmissionPath::Helpers => costs.hand_off + remote.submit,
-                SubmissionPath::Direct | SubmissionPath::KernelThread => costs.hand_off,
-            },
+            hand_down,
             find: Span::ZERO,
             submit: costs.submit,
             per_page: host.per_page,
@@ -108,13 +109,13 @@ impl HostThread {
             submit: polled.leave,
             per_page: Span::ZERO,
             system_call: Span::ZERO,
-            reap: polled.reap,
+            reap: polled.reap + remote.complete,
             ..thread
         }
     }
 
-    /// Whether the thread runs on a socket other than the drive's.
-    pub(super) fn is_remote(&self) -> bool {
+    /// Whether its commands take time to cross the link between the sockets.
+    pub(super) fn crosses_link(&self) -> bool {
         self.crossing != Span::ZERO
     }
 

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use super::Nand;
 use super::array::DieWork;
 use super::collector::Collector;
-use super::config::{Bursts, NandConfig, SlcCache};
+use super::config::{NandConfig, SlcCache};
 use super::timeline::Cause;
 use crate::ftl::{
     Collecting, Die, Ftl, FtlGeometry, FtlSnapshot, Traffic, Watermark, Writer, warm_up,
@@ -33,9 +33,18 @@ pub struct WarmState {
     shape: FtlGeometry,
     watermark: Watermark,
     slc: Option<SlcCache>,
-    bursts: Option<Bursts>,
+    ahead: u32,
     saved: FtlSnapshot,
     collecting: Vec<Collecting>,
+}
+
+/// Returns the pages that a warm-up collects ahead on each die: it ends where a burst begins, and a run can begin anywhere
+/// between two bursts.
+fn ahead(seed: u64, config: &NandConfig) -> u32 {
+    config.collection.bursts.as_ref().map_or(0, |bursts| {
+        let pages = u64::from(bursts.pages.max(1));
+        Stream::new(seed, "bursts").uniform_below(pages) as u32
+    })
 }
 
 /// A completed warm-up, and its result once it was needed a second time.
@@ -118,7 +127,7 @@ impl NandStart {
                 && state.shape == *shape
                 && state.watermark == config.collection.watermark
                 && state.slc == config.slc
-                && state.bursts == config.collection.bursts
+                && state.ahead == ahead(seed, config)
         };
         let saved = states.iter().find(fits).cloned();
         if saved.is_some() || again {
@@ -140,11 +149,7 @@ impl NandStart {
         let Some(seed) = self.cold.take() else {
             return;
         };
-        // A warm-up ends where a burst begins; a run can begin anywhere between two bursts.
-        let ahead = config.collection.bursts.as_ref().map_or(0, |bursts| {
-            let pages = u64::from(bursts.pages.max(1));
-            Stream::new(seed, "bursts").uniform_below(pages) as u32
-        });
+        let ahead = ahead(seed, config);
         match &mut self.warmed {
             Some(CompletedWarmUp {
                 saved: Some(state),
@@ -167,7 +172,7 @@ impl NandStart {
                     shape: *ftl.shape(),
                     watermark: config.collection.watermark,
                     slc: config.slc.clone(),
-                    bursts: config.collection.bursts.clone(),
+                    ahead,
                     saved: ftl.save(),
                     collecting,
                 };

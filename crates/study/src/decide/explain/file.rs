@@ -151,12 +151,13 @@ fn run(origin: &str, group: &Group) -> Result<ReportingGroup, Problems> {
     };
     refuse_impossible(origin, &name, members)?;
     unlike.extend(on_a_file_system(globals, members));
-    let wrong = sound::beyond_options(&jobs, members, measured::has_ramp(group));
-    let wrong = wrong
-        .into_iter()
-        .map(|(what, _)| what)
-        .filter(|_| !jobs.is_empty());
-    let contradictions: Vec<String> = wrong.collect();
+    let contradictions: Vec<String> = match jobs.is_empty() {
+        true => Vec::new(),
+        false => {
+            let wrong = sound::beyond_options(&jobs, members, measured::has_ramp(group));
+            wrong.into_iter().map(|(what, _)| what).collect()
+        }
+    };
     let sides = sides(members);
     let targets = match sides.first() {
         // These are not compared with a model.

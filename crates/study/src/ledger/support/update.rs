@@ -31,14 +31,16 @@ impl Supports {
         // Entries that have a row which was not run.
         let mut partial: [BTreeSet<String>; 4] = Default::default();
         for row in rows.into_iter().filter(|row| !ran.contains(row)) {
-            let [sources, drives, families, collections] = &mut partial;
+            let [sources, drives, _, collections] = &mut partial;
             sources.insert(source_of(row).unwrap_or_default().to_owned());
             let of = COLLECTIONS.iter().filter(|one| is_of(row, one.prefix));
             collections.extend(of.map(|one| one.prefix.to_owned()));
-            for drive in measured.get(row).into_iter().flatten() {
-                drives.insert((*drive).to_owned());
-                families.extend(catalogue::drive(drive)?.family);
-            }
+            let measured = measured.get(row).into_iter().flatten();
+            drives.extend(measured.map(|it| (*it).to_owned()));
+        }
+        let [_, drives, families, _] = &mut partial;
+        for drive in drives.iter() {
+            families.extend(catalogue::drive(drive)?.family);
         }
         let replace = |old: &mut BTreeMap<String, Support>,
                        new: BTreeMap<String, Support>,

@@ -57,7 +57,8 @@ impl Chapter for RebuildChapter {
     fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
         let facts = &seeds.all;
         let of = |drive: usize| {
-            let rebuilds = RUNS[1..].iter().filter_map(move |(name, words)| {
+            let rebuilds = [(RETURNS, "returns"), (REPLACED, "is replaced")];
+            let rebuilds = rebuilds.into_iter().filter_map(move |(name, words)| {
                 let note = found(facts.review, name, drive)?.notes.last()?;
                 Some(format!(
                     "{}, a member {words}: {note}.",
@@ -81,12 +82,13 @@ impl Chapter for RebuildChapter {
     }
 }
 
-/// Ends of the names of the points, and what happens to the member.
-const RUNS: [(&str, &str); 3] = [
-    ("/whole", "does not fail"),
-    ("/returns", "returns"),
-    ("/replaced", "is replaced"),
-];
+/// Seconds of a run.
+const SECONDS: u64 = 8;
+
+/// Ends of the names of the points.
+const WHOLE: &str = "/whole";
+const RETURNS: &str = "/returns";
+const REPLACED: &str = "/replaced";
 
 fn found<'a>(review: &'a Review, name: &str, drive: usize) -> Option<&'a Measurement> {
     let point = review.find(ID, |point| point.name.ends_with(name))?;
@@ -103,9 +105,9 @@ fn seen_by_clients(run: &Measurement) -> Option<(f64, f64)> {
 /// Returns what clients see while a member is replaced, against the pool without a failure, as a sentence.
 fn clients(review: &Review, drive: usize, opening: &str) -> Option<String> {
     let of = |name: &str| seen_by_clients(found(review, name, drive)?);
-    let ((whole, before), (replaced, after)) = (of(RUNS[0].0)?, of(RUNS[2].0)?);
+    let ((whole, before), (replaced, after)) = (of(WHOLE)?, of(REPLACED)?);
     Some(format!(
-        "{opening}: over 8 s in which a member fails and is replaced, clients get {} IOPS with a mean of {}; without a failure {} IOPS, {}.",
+        "{opening}: over {SECONDS} s in which a member fails and is replaced, clients get {} IOPS with a mean of {}; without a failure {} IOPS, {}.",
         count(replaced),
         microseconds(after),
         count(whole),
@@ -118,7 +120,8 @@ const fn row<const INDEX: usize>(name: &'static str) -> SummaryRow {
         topic: Topic::OverTime,
         name,
         value: |review, drive| {
-            let (iops, mean) = seen_by_clients(found(review, RUNS[INDEX].0, drive)?)?;
+            let run = [WHOLE, RETURNS, REPLACED][INDEX];
+            let (iops, mean) = seen_by_clients(found(review, run, drive)?)?;
             Some(format!("{} IOPS, {}", count(iops), microseconds(mean)))
         },
     }
@@ -156,7 +159,7 @@ fn point(name: &'static str, condition: Condition) -> PointSpec {
         ],
         threads: vec![(1, DEPTH)],
         course: RunPolicy::Long(Long {
-            ends: StopCondition::After(Span::from_ms(8_000)),
+            ends: StopCondition::After(Span::from_ms(SECONDS * 1000)),
             warm: Span::ZERO,
             filled: false,
             over_time: true,

@@ -58,6 +58,12 @@ const RUN: &[(&str, &str, &str)] = &[
 /// Files that are refused: name of the class, text, a part of the problem, and a part of its help.
 const REFUSED: &[(&str, &str, &str, &str)] = &[
     (
+        "several zones in a trim",
+        "[a]\nzonemode=zbd\nzonesize=256m\nrw=randtrim\nbs=256m\nnum_range=2\ndirect=1\nfilename=/dev/sdb\nsize=1g\n",
+        "num_range: with zonemode=zbd, a trim resets one zone",
+        "no num_range",
+    ),
+    (
         "sizes in zones",
         "[a]\nrw=read\nfilename=/dev/sdb\nsize=8z\n",
         "size: counts zones, and only zonemode=zbd has zones of one size",

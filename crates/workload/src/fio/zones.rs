@@ -323,20 +323,33 @@ _ => "zonemode=zbd: zones are emulated on a drive that has none. fio starts ther
         if writes && has(WriteMode::Verify) {
             notes.push("write_mode: Verify is simulated as a read, which also moves its data over the link".into());
         }
-        let ranges = self.trim_ranges;
-        if ranges == 1 {
-            return;
+        if self.trim_ranges > 1 {
+            self.combine_trim_ranges(wrong, notes);
         }
+    }
+
+    /// Makes the ranges of a trim one range of their length.
+    fn combine_trim_ranges(
+        &mut self,
+        wrong: &mut Vec<OptionMessage<OptionError>>,
+        notes: &mut Vec<String>,
+    ) {
+        let ranges = self.trim_ranges;
+        let mut add = |what: &str, help| {
+            let what = OptionError::new(what, help);
+            wrong.push(OptionMessage {
+                option: "num_range",
+                what,
+            });
+        };
         if self.job.zoned.is_some() {
             return add(
-                "num_range",
                 "with zonemode=zbd, a trim resets one zone",
                 "no num_range, or no zonemode=zbd",
             );
         }
         if self.job.mix != Mix::Trim {
             return add(
-                "num_range",
                 "is for trims only, as in fio",
                 "rw=trim or rw=randtrim, or no num_range",
             );
@@ -357,11 +370,7 @@ _ => "zonemode=zbd: zones are emulated on a drive that has none. fio starts ther
             BlockSizes::Split(shares) => shares.iter_mut().for_each(|share| times(&mut share.0)),
         }
         if longest > u64::from(u32::MAX) {
-            add(
-                "num_range",
-                "makes trims longer than 4 GiB",
-                "a smaller num_range or bs",
-            );
+            add("makes trims longer than 4 GiB", "a smaller num_range or bs");
         }
     }
 }

@@ -27,7 +27,7 @@ const STEP: Span = Span::from_ms(50);
 /// Token of the flush at the end; other commands without a client have token 0.
 const LAST_FLUSH: u64 = 1;
 
-/// What becomes of a rebuild that does not end with the service.
+/// Outcome of a rebuild that does not end with the service.
 const CONTINUED: &str = "the next start continues this";
 
 impl ServedDevice {

@@ -118,6 +118,18 @@ pub(super) struct OptionMessage<T> {
     pub what: T,
 }
 
+impl OptionMessage<OptionError> {
+    /// Creates a problem of an option, with the allowed values.
+    pub(super) fn problem(
+        option: &'static str,
+        what: impl Into<String>,
+        help: impl Into<String>,
+    ) -> OptionMessage<OptionError> {
+        let what = OptionError::new(what, help);
+        OptionMessage { option, what }
+    }
+}
+
 /// Result of combining a job's options.
 pub(super) struct ResolvedJob {
     pub job: Job,
@@ -281,13 +293,11 @@ impl Settings {
         if align != smallest {
             self.job.norandommap = true;
             if !align.is_multiple_of(512) && !cached {
-                wrong.push(OptionMessage {
-                    option: "ba",
-                    what: OptionError::new(
-                        format!("{align} is not a multiple of 512"),
-                        "a multiple of 512 bytes",
-                    ),
-                });
+                wrong.push(OptionMessage::problem(
+                    "ba",
+                    format!("{align} is not a multiple of 512"),
+                    "a multiple of 512 bytes",
+                ));
             }
         }
         self.job.whole_pages |= cached && !align.is_multiple_of(512);
@@ -311,13 +321,11 @@ impl Settings {
             && (window == Span::ZERO
                 || interval < window && window.ns().is_multiple_of(interval.ns()));
         if !fits {
-            wrong.push(OptionMessage {
-                option: "steadystate_check_interval",
-                what: OptionError::new(
-                    "does not divide steadystate_duration into several whole intervals",
-                    "a second or more, such as steadystate_check_interval=2s with steadystate_duration=10s",
-                ),
-            });
+            wrong.push(OptionMessage::problem(
+                "steadystate_check_interval",
+                "does not divide steadystate_duration into several whole intervals",
+                "a second or more, such as steadystate_check_interval=2s with steadystate_duration=10s",
+            ));
             self.steady_interval = None;
         }
     }
@@ -360,10 +368,11 @@ impl Settings {
     fn finish_rates(&mut self, wrong: &mut Vec<OptionMessage<OptionError>>) {
         let given = |rates: &[Option<u64>; 3]| rates.iter().flatten().any(|&rate| rate > 0);
         if given(&self.rate_bytes) && given(&self.rate_iops) {
-            wrong.push(OptionMessage {
-                option: "rate_iops",
-                what: OptionError::new("rate and rate_iops exclude each other", "one of the two"),
-            });
+            wrong.push(OptionMessage::problem(
+                "rate_iops",
+                "rate and rate_iops exclude each other",
+                "one of the two",
+            ));
         }
         for direction in 0..3 {
             let bytes = self.rate_bytes[direction].filter(|&rate| rate > 0);
@@ -417,13 +426,11 @@ impl Settings {
         };
         for &(option, engines) in &self.engine_options {
             if !engines.contains(&self.job.engine_name.as_str()) {
-                wrong.push(OptionMessage {
+                wrong.push(OptionMessage::problem(
                     option,
-                    what: OptionError::new(
-                        format!("is not an option of ioengine={}", self.job.engine_name),
-                        format!("ioengine={}", engines.join(" or ioengine=")),
-                    ),
-                });
+                    format!("is not an option of ioengine={}", self.job.engine_name),
+                    format!("ioengine={}", engines.join(" or ioengine=")),
+                ));
             }
         }
         unlike.extend(engine.stands_in.map(String::from));

@@ -189,10 +189,7 @@ impl Settings {
         wrong: &mut Vec<OptionMessage<OptionError>>,
         notes: &mut Vec<String>,
     ) {
-        let mut add = |option, what: &str, help| {
-            let what = OptionError::new(what, help);
-            wrong.push(OptionMessage { option, what });
-        };
+        let mut add = |option, what, help| wrong.push(OptionMessage::problem(option, what, help));
         let strided = &mut self.zones.strided;
         let unit = match strided.size {
             0 => ZONE,
@@ -231,12 +228,11 @@ impl Settings {
         let used = self.zones.in_zones.iter().position(Option::is_some);
         if let (Some(index), false) = (used, self.zones.mode == ZoneMode::Zbd) {
             let options = ["size", "io_size", "offset", "offset_increment"];
-            let what = OptionError::new(
+            wrong.push(OptionMessage::problem(
+                options[index],
                 "counts zones, and only zonemode=zbd has zones of one size",
                 "a size in bytes, such as 4k, 1g or 10%, or zonemode=zbd and zonesize",
-            );
-            let option = options[index];
-            wrong.push(OptionMessage { option, what });
+            ));
         }
         let bytes = |zones: u64| Extent::Bytes(zones.saturating_mul(unit));
         let whole = |size: &Extent| *size != Extent::Bytes(0);
@@ -253,7 +249,7 @@ impl Settings {
         let size = if given > 0 { given } else { ZONE };
         notes.push(match given {
             0 => "zonemode=zbd without zonesize: fio asks a zoned drive for its zones and refuses other drives; zones of 256 MiB are emulated".into(),
-_ => "zonemode=zbd: zones are emulated on a drive that has none. fio starts there with empty zones, so it reads nothing before it writes; here all zones are full at the start".into(),
+            _ => "zonemode=zbd: zones are emulated on a drive that has none. fio starts there with empty zones, so it reads nothing before it writes; here all zones are full at the start".into(),
         });
         // Limits of all copies of a job are divided among them.
         let each = self.zones.max_open.div_ceil(self.job.numjobs.max(1));
@@ -288,10 +284,7 @@ _ => "zonemode=zbd: zones are emulated on a drive that has none. fio starts ther
         notes: &mut Vec<String>,
     ) {
         let writes = matches!(self.job.mix, Mix::Write | Mix::ReadWrite | Mix::TrimWrite);
-        let mut add = |option, what: &str, help| {
-            let what = OptionError::new(what, help);
-            wrong.push(OptionMessage { option, what });
-        };
+        let mut add = |option, what, help| wrong.push(OptionMessage::problem(option, what, help));
         let trims = matches!(self.job.mix, Mix::Trim | Mix::TrimWrite);
         let (least, most) = limits(&self.job.block_sizes[2]);
         let is_zone = |zone: u64| [least, most].iter().all(|&bytes| u64::from(bytes) == zone);
@@ -335,13 +328,7 @@ _ => "zonemode=zbd: zones are emulated on a drive that has none. fio starts ther
         notes: &mut Vec<String>,
     ) {
         let ranges = self.trim_ranges;
-        let mut add = |what: &str, help| {
-            let what = OptionError::new(what, help);
-            wrong.push(OptionMessage {
-                option: "num_range",
-                what,
-            });
-        };
+        let mut add = |what, help| wrong.push(OptionMessage::problem("num_range", what, help));
         if self.job.zoned.is_some() {
             return add(
                 "with zonemode=zbd, a trim resets one zone",

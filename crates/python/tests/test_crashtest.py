@@ -150,9 +150,11 @@ def test_bad_input_is_the_text_of_the_program(tmp_path):
 
 
 @pytest.mark.parametrize("synchronous", ["FULL", "EXTRA"])
-def test_files_of_a_guest_are_checked_by_a_function(synchronous):
+def test_files_of_a_guest_are_checked_by_a_function(synchronous, monkeypatch):
     needs("mkfs.ext4", "e2fsck", "debugfs")
     root = Path(__file__).resolve().parents[3]
+    # Below /tmp, a guest has only the current folder.
+    monkeypatch.chdir(root)
     kernel = os.environ.get("DRIVELAB_GUEST_KERNEL", root / "target/guest/linux")
     if not Path(kernel).is_file():
         pytest.skip("no kernel for guests: `cargo xtask guest` builds it")
